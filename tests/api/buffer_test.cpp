@@ -31,7 +31,7 @@ protected:
             clReleaseMemObject(made);
         return error;
     }
-    // Of sub-buffers that all devices can use.
+    // The alignment of sub-buffers that all devices can use.
     size_t base_alignment() {
         cl_uint most = 0;
         for (const cl_device_id device : devices) {
@@ -317,7 +317,7 @@ TEST_F(Buffers, HandlesMadeAndReleasedByThreadsThatEnd_AreDistinctAndKnownToBeRe
             for (cl_mem& object : made)
                 object = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, nullptr);
         }).join();
-        // Half of them live on while the others' places are used again.
+        // Half of the handles stay alive while the cells of the others are used again.
         std::thread([&] {
             for (int i = 0; i < count; i += 2)
                 EXPECT_EQ(clReleaseMemObject(made[i]), CL_SUCCESS);

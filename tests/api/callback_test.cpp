@@ -1,5 +1,5 @@
 // What an application's callbacks do: use the API, the calls that wait included, and release the last references. The
-// specification leaves the waiting calls undefined there; programs make them all the same.
+// specification leaves the waiting calls undefined there, but programs make them.
 #include "support/fixture.h"
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* source = "kernel void put(global int* to, int value) { to[get_global_id(0)] = value; }";
 
-// A step that a callback has reached, or a limit far beyond what it needs.
+// Waits until a callback has reached a step, or for a limit far beyond the time that it needs.
 void wait_for(const std::atomic<bool>& reached) {
     for (int i = 0; i < 6000 && !reached; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -113,7 +113,7 @@ TEST_F(Callbacks, OfEventsMayReleaseTheLastReferenceOfEverything) {
             EXPECT_EQ(clReleaseEvent(filled), CL_SUCCESS);
         }};
         ASSERT_EQ(clSetEventCallback(filled, CL_COMPLETE, Work::of_event, &work), CL_SUCCESS);
-        // Nothing may be touched from here on that the callback releases; it may already have run.
+        // From here on, objects that the callback releases must not be used: it may already have run.
         wait_for(work.is_done);
         wait_for(gone.is_done);
     }

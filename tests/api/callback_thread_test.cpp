@@ -1,5 +1,5 @@
-// The one thread that calls completion callbacks: how many threads there are, in which order callbacks come, and what is
-// reported when no thread can be made.
+// The one thread that calls completion callbacks: how many threads there are, in which order callbacks are called, and what is
+// reported when no thread can be started.
 #include "../support/refused_threads.h"
 #include "support/command_buffer.h"
 #include "support/fixture.h"
@@ -100,7 +100,7 @@ TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
 
 void CL_CALLBACK count_build(cl_program, void* counter) { ++*static_cast<std::atomic<int>*>(counter); }
 
-// The calling thread builds where there can be no thread.
+// The calling thread builds when no thread can be started.
 TEST_F(CallbackThread, BuildsWithACallbackNeedNoThreadOfTheirOwn) {
     const char* const source = "kernel void set(global int* to) { to[get_global_id(0)] = 1; }";
     std::atomic<int> calls{0};
@@ -184,7 +184,7 @@ TEST_F(CallbackThread, CallsInOrderOfCompletion) {
     }
 }
 
-// Of one queue: as its commands complete, whatever the order of registration.
+// Callbacks of one queue are called as its commands complete, whatever the order of registration.
 TEST_F(CallbackThread, CallsThoseOfOneQueueInItsOrder) {
     struct Record {
         std::vector<int>* order;
@@ -250,7 +250,7 @@ TEST_F(CallbackThread, BuffersThatAQueueReleasesLastCallWithoutItsLocks) {
         std::atomic<int> returned{0};
         static void CL_CALLBACK use_queue(cl_mem, void* data) {
             auto* const self = static_cast<Called*>(data);
-            // On another thread, so that a queue that is locked is a failure, and not the end of this test.
+            // On another thread, so that a locked queue fails the test instead of hanging it.
             auto flushed = std::async(std::launch::async, [self] { return clFlush(self->queue); });
             if (flushed.wait_for(std::chrono::seconds(60)) == std::future_status::ready)
                 ++self->returned;
@@ -291,7 +291,7 @@ TEST_F(CallbackThread, BuffersThatAQueueReleasesLastCallWithoutItsLocks) {
     }
 }
 
-// Not at the next use of the queue, which need not come.
+// Not at the next use of the queue, which may never happen.
 TEST_F(CallbackThread, BuffersOfACompleteCommandBufferEndWithIt) {
     std::atomic<int> calls{0};
     const OwnedQueue on = make_queue(devices[0]);

@@ -165,7 +165,7 @@ TEST_F(CodeVersion, SubGroupsAreTheSameInCodeForAnyGroups) {
     }
 }
 
-// When more sizes are seen than are counted, those with much work are not lost: two take turns after eight others.
+// When more sizes are used than are counted, sizes with much work are still found: two take turns after eight others.
 TEST_F(CodeVersion, SizesThatTakeTurnsAreNotMissed) {
     const OwnedProgram program = sized("turns");
     const OwnedKernel kernel = make_kernel(program, "turns");

@@ -55,7 +55,7 @@ TEST_F(CommandBuffers, OnDevicesInTurns_SeeEachOthersBytes) {
     EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, 1 + 8 * static_cast<cl_uint>(devices.size())));
 }
 
-// What a command reads is brought, also when a later command of the buffer overwrites all of it, or a part.
+// Bytes that a command reads are made resident, also when a later command of the buffer overwrites all or some of them.
 TEST_F(CommandBuffers, BytesThatAreReadAndThenOverwritten_AreReadFirst) {
     const cl_uint nine = 9;
     for (const cl_device_id device : devices)
@@ -326,7 +326,7 @@ TEST_F(CommandBuffers, UpdatedBesideEnqueuesOfAnotherThread_AreNeverHalfUpdated)
     const auto sums = read<cl_uint>(a, count);
     EXPECT_EQ(sums, read<cl_uint>(b, count));
     EXPECT_GE(sums.front(), rounds);
-    // What is enqueued now has the newest update.
+    // An enqueue from here on has the newest update.
     write(a, std::vector<cl_uint>(count, 0));
     ASSERT_EQ(enqueue(buffer), CL_SUCCESS);
     EXPECT_EQ(read<cl_uint>(a, count), std::vector<cl_uint>(count, rounds - 1));

@@ -71,9 +71,9 @@ TEST_F(Queues, BadHandlesAreErrorsNotCrashes) {
     EXPECT_EQ(clReleaseCommandQueue(foreign), CL_INVALID_COMMAND_QUEUE);
     EXPECT_EQ(clFinish(reinterpret_cast<cl_command_queue>(static_cast<cl_context>(context))), CL_INVALID_COMMAND_QUEUE);
     cl_int error = CL_SUCCESS;
-    cl_command_queue gone = clCreateCommandQueueWithProperties(context, devices[0], nullptr, &error);
-    ASSERT_EQ(clReleaseCommandQueue(gone), CL_SUCCESS);
-    EXPECT_EQ(clFinish(gone), CL_INVALID_COMMAND_QUEUE);
+    cl_command_queue released_handle = clCreateCommandQueueWithProperties(context, devices[0], nullptr, &error);
+    ASSERT_EQ(clReleaseCommandQueue(released_handle), CL_SUCCESS);
+    EXPECT_EQ(clFinish(released_handle), CL_INVALID_COMMAND_QUEUE);
 }
 
 TEST_F(Queues, ReleaseWithWorkInFlightFinishesTheWork) {
@@ -171,7 +171,7 @@ TEST_F(Queues, MarkerOfAnOutOfOrderQueueWaitsForEverythingBefore) {
     EXPECT_EQ(read<uint32_t>(buffer, 1).front(), 7u);
 }
 
-// Each waits for those before it, and the first for the gate. If each waited for all of them, these would be 12.5 million dependencies.
+// Each waits for the one before it, and the first for the gate. If each waited for all before it, there would be 12.5 million dependencies.
 TEST_F(Queues, MarkersAndBarriersThatAreHeldBackWaitForTheOneBefore) {
     for (const bool are_barriers : {false, true}) {
         const OwnedQueue on = make_queue(devices[0], CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);

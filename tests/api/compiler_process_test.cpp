@@ -1,5 +1,5 @@
-// What a build changes of the process that it runs in: nothing. Signal handlers stay the application's, and source that is
-// too much for the compiler is a build log and no crash.
+// A build changes nothing of the process that it runs in. Signal handlers stay the application's, and source that is
+// too much for the compiler gives a build log and no crash.
 #include "../support/sanitizer.h"
 #include "support/fixture.h"
 

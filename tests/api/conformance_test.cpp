@@ -139,7 +139,7 @@ kernel void compute(global const float* in, global float* out) {
     }
 }
 
-// The address is looked at, the memory there is not.
+// The kernel compares the address and does not access the memory.
 TEST_F(Conformance, BufferWhoseAddressAloneMattersIsNotNull) {
     const OwnedProgram program = build(R"(
         kernel void is_there(global float* buffer, global int* answer) {

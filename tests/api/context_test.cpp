@@ -66,9 +66,9 @@ TEST_F(Contexts, BadHandlesAreErrorsNotCrashes) {
     EXPECT_EQ(clRetainContext(reinterpret_cast<cl_context>(static_cast<cl_command_queue>(queue))), CL_INVALID_CONTEXT);
     // A released one.
     cl_int error = CL_SUCCESS;
-    cl_context gone = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
-    ASSERT_EQ(clReleaseContext(gone), CL_SUCCESS);
-    EXPECT_EQ(clReleaseContext(gone), CL_INVALID_CONTEXT);
+    cl_context released_handle = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(clReleaseContext(released_handle), CL_SUCCESS);
+    EXPECT_EQ(clReleaseContext(released_handle), CL_INVALID_CONTEXT);
 }
 
 TEST_F(Contexts, WhatAQueryFindsCanBeRetainedAfterItsRelease) {
@@ -127,7 +127,7 @@ TEST_F(Contexts, PropertiesAndDeviceListsAreChecked) {
     const auto create = [&](std::initializer_list<cl_context_properties> properties) {
         EXPECT_EQ(clCreateContext(std::data(properties), 1, devices.data(), nullptr, nullptr, &error), nullptr);
         const cl_int of_list = error;
-        // By hand: the loader picks the platform of the other function out of the properties.
+        // Called directly: the loader chooses the platform of the other function by the properties.
         const auto from_type = reinterpret_cast<decltype(&clCreateContextFromType)>(
             clGetExtensionFunctionAddressForPlatform(platform(), "clCreateContextFromType"));
         EXPECT_EQ(from_type(std::data(properties), CL_DEVICE_TYPE_ALL, nullptr, nullptr, &error), nullptr);

@@ -326,7 +326,7 @@ TEST_F(FakeCuda, AKernelThatTraps_FailsWhatTheGpuDoesAndNothingElse) {
 }
 
 // The GPU's own sign that a command is complete never comes. No thread waits for the command. Another queue's commands, behind it, fail too.
-TEST_F(FakeCuda, AKernelThatTraps_IsNoticedByCallbacksAndByWhoPollsItsStatus) {
+TEST_F(FakeCuda, AKernelThatTraps_IsReportedToCallbacksAndToThreadsThatPoll) {
     for (const bool polls : {false, true}) {
         const auto body = [&] {
             OwnedProgram wild = build("kernel void trap(ulong at) { *(global uint*)at = 1; }");

@@ -111,7 +111,7 @@ kernel void test(queue_t queue, global int* out, int n) {
     const ndrange_t one = ndrange_1D(1);
     clk_event_t gate = create_user_event(), first, second, both;
     out[0] = is_valid_event(gate);
-    // Enqueued in the order that they must not run in.
+    // Enqueued in the reverse of the order in which they must run.
     out[1] = enqueue_kernel(queue, CLK_ENQUEUE_FLAGS_NO_WAIT, one, 1, &gate, &first, ^{ out[10] = 1; });
     out[2] = enqueue_kernel(queue, CLK_ENQUEUE_FLAGS_NO_WAIT, one, 1, &first, &second, ^{ out[11] = out[10] + 1; });
     clk_event_t list[2] = {first, second};
@@ -346,7 +346,7 @@ kernel void test(queue_t queue, global int* out, int n) {
         });
 }
 
-TEST_F(DeviceQueues, BlocksAreNoKernelsOfTheProgram_AndStandInItsBinary) {
+TEST_F(DeviceQueues, BlocksAreNoKernelsOfTheProgram_AndAreInItsBinary) {
     run(R"(
 kernel void test(queue_t queue, global int* out, int n) {
     enqueue_kernel(queue, CLK_ENQUEUE_FLAGS_NO_WAIT, ndrange_1D(n), ^{ out[get_global_id(0)] = 9; });

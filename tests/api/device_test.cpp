@@ -33,7 +33,7 @@ std::string device_text(cl_device_id device, cl_device_info name) {
 }
 
 // Programs distinguish devices by name and version, and cache compiled code under these.
-TEST_F(Devices, NamesTellDevicesAndProcessorsApart) {
+TEST_F(Devices, NamesDistinguishDevicesAndProcessors) {
     std::vector<std::string> names;
     for (const cl_device_id device : devices) {
         // GPUs have their model's name; code for one runs on others of the model.
@@ -83,7 +83,7 @@ TEST_F(Devices, EveryQueryOfOpenCL3Answers) {
     std::vector<cl_device_info> names;
     for (cl_device_info name = CL_DEVICE_TYPE; name <= CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED; ++name)
         names.push_back(name);
-    // Numbers without a query, or of extensions that are not there.
+    // Numbers without a query, or of extensions that the device does not have.
     for (const cl_device_info gap : {0x102F + 5, 0x105F + 0xB, 0x106A, 0x106B, 0x106C, 0x106D, 0x106E})
         std::erase(names, static_cast<cl_device_info>(gap));
     for (const cl_device_info name : names)
@@ -106,7 +106,7 @@ TEST_F(Devices, LimitsAreAtLeastThoseOfTheSpecification) {
         EXPECT_LE(one, global);
         EXPECT_GE(device_value<size_t>(device, CL_DEVICE_MAX_PARAMETER_SIZE), 1024u);
         EXPECT_GE(device_value<cl_ulong>(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE), 64u << 10);
-        // What is meant to be fast to read is not all of a memory.
+        // Constant memory, which should be fast to read, is less than all memory.
         EXPECT_LE(device_value<cl_ulong>(device, CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE), 4u << 20);
         EXPECT_GE(device_value<cl_uint>(device, CL_DEVICE_MAX_CONSTANT_ARGS), 8u);
         EXPECT_GE(device_value<cl_ulong>(device, CL_DEVICE_LOCAL_MEM_SIZE), 32u << 10);
@@ -296,7 +296,7 @@ TEST_F(SubDevices, ArePartitionedNoFurtherThanTheyCan) {
     many.insert(many.end(), device_value<cl_uint>(parent, CL_DEVICE_PARTITION_MAX_SUB_DEVICES) + 1, 1);
     many.insert(many.end(), {CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0});
     EXPECT_EQ(partition(many), CL_INVALID_DEVICE_PARTITION_COUNT);
-    // A list that goes on.
+    // A list that does not end.
     EXPECT_EQ(partition({CL_DEVICE_PARTITION_EQUALLY, 1, CL_DEVICE_PARTITION_EQUALLY, 1, 0}), CL_INVALID_VALUE);
 }
 

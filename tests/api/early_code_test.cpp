@@ -31,7 +31,7 @@ protected:
         targets = devices.size() > 1 ? 2 : 1;
     }
     [[nodiscard]] size_t made(const std::string& name) const { return errors->made(name); }
-    // Whether code was made so often, before a time is over in which any compilation ends.
+    // Whether code was made that many times, within a time in which any compilation ends.
     [[nodiscard]] bool is_made_soon(const std::string& name, size_t times = 1) const {
         for (int i = 0; i < 60000; ++i, std::this_thread::sleep_for(std::chrono::milliseconds(1)))
             if (made(name) >= times)
@@ -45,7 +45,7 @@ protected:
         const OwnedKernel kernel = make_kernel(marker, "marker");
         ASSERT_TRUE(is_made_soon("marker", targets));
     }
-    // Waits until code was made `expected` times, then until all requests are served: how often it is then.
+    // Waits until code was made `expected` times, then until all requests are served. Returns how often it was made in the end.
     [[nodiscard]] size_t made_in_the_end(const std::string& name, size_t expected) {
         EXPECT_TRUE(is_made_soon(name, expected));
         serve_all_requests();

@@ -140,19 +140,19 @@ TEST_F(Launches, ReportABufferThatWasReleased) {
         ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), gone.in()), CL_SUCCESS);
     }
     EXPECT_EQ(launch(kernel, {16}), CL_INVALID_KERNEL_ARGS);
-    // Set anew, it is well again.
+    // With a new argument the launch succeeds.
     EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
     EXPECT_EQ(launch(kernel, {16}), CL_SUCCESS);
     EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
 TEST_F(Launches, SayWhichArgumentWasReleased) {
-    std::string told;
+    std::string reported;
     cl_int error = CL_SUCCESS;
     const auto notify = [](const char* text, const void*, size_t, void* user) {
         static_cast<std::string*>(user)->append(text);
     };
-    context = clCreateContext(nullptr, 1, devices.data(), notify, &told, &error);
+    context = clCreateContext(nullptr, 1, devices.data(), notify, &reported, &error);
     ASSERT_EQ(error, CL_SUCCESS);
     queue = make_queue(devices[0]);
     const OwnedProgram program = build("kernel void copy(global const int* from, global int* to) { *to = *from; }");
@@ -165,8 +165,8 @@ TEST_F(Launches, SayWhichArgumentWasReleased) {
     }
     testing::internal::CaptureStderr();
     EXPECT_EQ(launch(kernel, {1}), CL_INVALID_KERNEL_ARGS);
-    EXPECT_NE(told.find("kernel copy: the buffer of argument 1 "), std::string::npos) << told;
-    // The return code and the callback are for the program; its user has not asked (POCL_DEBUG=api).
+    EXPECT_NE(reported.find("kernel copy: the buffer of argument 1 "), std::string::npos) << reported;
+    // The return code and the callback inform the program. Nothing is printed, because POCL_DEBUG=api is not set.
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
@@ -223,7 +223,7 @@ TEST_F(Launches, WhatWaitsForAUserEventKeepsItsKernelProgramAndArguments) {
         EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof first, &first), CL_SUCCESS);
         EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &items, nullptr, 1, gate.in(), nullptr),
                   CL_SUCCESS);
-        // The launch has the arguments of its time.
+        // The launch has the arguments of the time when it was enqueued.
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), other.in()), CL_SUCCESS);
         EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof second, &second), CL_SUCCESS);
     }
@@ -232,7 +232,7 @@ TEST_F(Launches, WhatWaitsForAUserEventKeepsItsKernelProgramAndArguments) {
     EXPECT_EQ(read<cl_int>(buffer, 16), std::vector<cl_int>(16, 7));
 }
 
-// Every work-item once, whatever groups they are put in.
+// Every work-item runs once, whatever its group is.
 TEST_F(Launches, EveryWorkItemRunsOnceInSizesWithoutDivisors) {
     const OwnedProgram program = build(R"(
         kernel void count(global uint* runs) {
@@ -283,7 +283,7 @@ TEST_F(Launches, GlobalIdsThatAProgramAddsUpByItself_AreThoseOfEveryWorkItemOnce
     }
 }
 
-// What a kernel that looks sees is what it was launched with, and what the query says when that was nothing.
+// A kernel that queries its group gets the size of the launch, or the size that the query suggests when the launch had none.
 TEST_F(Launches, AKernelThatLooksSeesTheSizeThatTheQuerySuggests) {
     const OwnedProgram of_program[] = {build(source, "-cl-std=CL1.2"), build(source, "-cl-std=CL3.0")};
     const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
@@ -471,7 +471,7 @@ TEST_F(Launches, OnADeviceThatTheProgramWasNotBuiltForAreRefused) {
     const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
         clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
     EXPECT_EQ(suggest(other, kernel, 1, nullptr, &size, &local), CL_INVALID_PROGRAM_EXECUTABLE);
-    // Nor can it be asked about.
+    // Queries for that device fail, too.
     EXPECT_EQ(clGetKernelWorkGroupInfo(kernel, devices[1], CL_KERNEL_WORK_GROUP_SIZE, 0, nullptr, nullptr),
               CL_INVALID_DEVICE);
     EXPECT_EQ(launch(kernel, {size}), CL_SUCCESS);

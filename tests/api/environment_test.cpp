@@ -1,4 +1,4 @@
-// What the variables that are read when the platform is made do. One process per test would be needed for more than
+// The effects of the variables that are read when the platform is made. One process per test would be needed for more than
 // one value: this program has one.
 #include <CL/cl.h>
 #include <csignal>
@@ -19,13 +19,13 @@ TEST(Environment, UnknownDeviceIsAnErrorThatListsTheKnownOnes) {
     cl_uint count = 1;
     EXPECT_EQ(clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, &count), CL_DEVICE_NOT_FOUND);
     EXPECT_EQ(count, 0u);
-    const std::string said = testing::internal::GetCapturedStderr();
-    EXPECT_NE(said.find("nonsense"), std::string::npos) << said;
-    EXPECT_NE(said.find("cpu"), std::string::npos) << said;
-    EXPECT_NE(said.find("discrete"), std::string::npos) << said;
+    const std::string output = testing::internal::GetCapturedStderr();
+    EXPECT_NE(output.find("nonsense"), std::string::npos) << output;
+    EXPECT_NE(output.find("cpu"), std::string::npos) << output;
+    EXPECT_NE(output.find("discrete"), std::string::npos) << output;
 }
 
-TEST(EnvironmentDeathTest, SigUsr2TellsWhatIsAlive) {
+TEST(EnvironmentDeathTest, SigUsr2PrintsTheObjectsThatAreAlive) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     EXPECT_EXIT(
         {
@@ -98,5 +98,5 @@ TEST_P(LittleAddressSpaceDeathTest, LeavesOutTheDevicesThatDoNotFit) {
 INSTANTIATE_TEST_SUITE_P(MiB, LittleAddressSpaceDeathTest, testing::Values(2500, 3000, 3500));
 #endif
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

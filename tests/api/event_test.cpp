@@ -113,7 +113,7 @@ TEST_F(Events, FailedUserEventFailsItsWaitersAndTheirWaiters) {
     EXPECT_EQ(clWaitForEvents(1, second.in()), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     EXPECT_EQ(status_of(first), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
     EXPECT_EQ(status_of(second), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-    // Blocking commands say so themselves, and the queue goes on.
+    // Blocking commands return the failure, and the queue goes on.
     uint32_t value = 0;
     EXPECT_EQ(clEnqueueReadBuffer(other, buffer, CL_TRUE, 0, 4, &value, 1, second.in(), nullptr),
               CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
@@ -151,7 +151,7 @@ struct Seen {
     }
 };
 
-TEST_F(Events, CallbacksTellEveryStatusInOrder) {
+TEST_F(Events, CallbacksReportEveryStatusInOrder) {
     for (cl_device_id device : devices) {
         OwnedQueue on = make_queue(device);
         OwnedMem buffer = make_buffer(64);
@@ -203,7 +203,7 @@ TEST_F(Events, CallbackForTheSubmissionOfAUserEventRunsAtOnce) {
     EXPECT_EQ(submitted.calls, 1);
 }
 
-TEST_F(Events, CallbackIsToldTheStatusItWasRegisteredFor) {
+TEST_F(Events, CallbackGetsTheStatusItWasRegisteredFor) {
     const OwnedEvent done = make_user_event();
     ASSERT_EQ(clSetUserEventStatus(done, CL_COMPLETE), CL_SUCCESS);
     for (const cl_int status : {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE}) {
@@ -238,7 +238,7 @@ TEST_F(Events, CallbacksThatSetTheNextUserEventNeedNoStackEach) {
         static void CL_CALLBACK set_next(cl_event, cl_int status, void* user) {
             auto* chain = static_cast<Chain*>(user);
             EXPECT_EQ(status, CL_COMPLETE);
-            // After the last call the chain may be gone.
+            // After the last call the chain may have been destroyed.
             const size_t next = ++chain->calls;
             if (next < length) {
                 EXPECT_EQ(clSetUserEventStatus(chain->events[next], CL_COMPLETE), CL_SUCCESS);

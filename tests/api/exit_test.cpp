@@ -152,7 +152,7 @@ TEST_F(ExitsDeathTest, AfterTheLibraryWasClosed) {
         testing::ExitedWithCode(7), "");
 }
 
-// A plug-in that closes what it opened while its work goes on, whose callback comes after that.
+// A plug-in that closes the library while its work is in flight; the callback is called after that.
 TEST_F(ExitsDeathTest, AfterTheLibraryWasClosedWithWorkInFlight) {
     EXPECT_EXIT(
         {

@@ -157,7 +157,7 @@ TEST_F(ExternalMemory, OfAFileThatCanBeSealed_CannotBeCutOff) {
     pass_around(memory, buffer);
 }
 
-// The process went on to SIGBUS when such a file was mapped.
+// The process ended by SIGBUS when such a file was mapped.
 TEST_F(ExternalMemory, OfAFileThatWasCutOff_HasZerosBehindItsEnd_AndLeavesItsSize) {
     for (const cl_device_id device : devices) {
         const Descriptor memory = make_memory(bytes, copied);

@@ -27,7 +27,7 @@ protected:
         buffer = make_buffer(count * sizeof(cl_int));
     }
 
-    // Many work-groups, so that workers are wanted. The sum of the results, or -1 and an OpenCL error.
+    // Many work-groups, so that workers are woken. Returns the sum of the results, or -1 for an OpenCL error.
     static cl_int compute(cl_command_queue on, cl_program doubling, cl_mem values, size_t size = count) {
         cl_int error = CL_SUCCESS;
         const OwnedKernel kernel = clCreateKernel(doubling, "doubled", &error);
@@ -142,7 +142,7 @@ struct Gate {
     }
 };
 
-TEST_F(Forks, AChildOfAProcessWithWorkInFlightIsToldSo) {
+TEST_F(Forks, AChildOfAProcessWithWorkInFlightGetsErrors) {
     if (!executes_native_kernels(devices[0]))
         GTEST_SKIP() << "the first device has no native kernels";
     Gate gate;
@@ -164,7 +164,7 @@ TEST_F(Forks, AChildOfAProcessWithWorkInFlightIsToldSo) {
     EXPECT_EQ(compute(queue, program, buffer), expected);
 }
 
-TEST_F(Forks, AChildOfAProcessWithAThreadThatWaitsIsToldSo) {
+TEST_F(Forks, AChildOfAProcessWithAThreadThatWaitsGetsErrors) {
     const OwnedEvent gate = make_user_event();
     std::atomic<bool> waits{false};
     std::thread waiter([&] {
@@ -173,7 +173,8 @@ TEST_F(Forks, AChildOfAProcessWithAThreadThatWaitsIsToldSo) {
     });
     while (!waits)
         std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // inside by now, or the child is as right
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(1));  // the thread is inside by now; if it is not, the child's result is the same
     const int status = exit_status_of_child([&] {
         const cl_int set = clSetUserEventStatus(gate, CL_COMPLETE);
         return set == CL_OUT_OF_RESOURCES ? 7 : set == CL_SUCCESS ? 8 : 1;

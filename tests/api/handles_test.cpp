@@ -24,7 +24,7 @@ struct Handle {
     }
 };
 
-// Everything else in the calls is right.
+// All other arguments of the calls are valid.
 struct Live {
     cl_context context;
     cl_device_id device;
@@ -161,13 +161,13 @@ TEST_F(Handles, OfDevices) {
 
 TEST_F(Handles, OfContexts) {
     cl_int error = CL_INVALID_VALUE;
-    const cl_context gone = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
-    ASSERT_EQ(clReleaseContext(gone), CL_SUCCESS);
+    const cl_context released_handle = clCreateContext(nullptr, 1, devices.data(), nullptr, nullptr, &error);
+    ASSERT_EQ(clReleaseContext(released_handle), CL_SUCCESS);
     static const auto note = [](cl_context, void*) {};
     static cl_image_format format{CL_RGBA, CL_UNORM_INT8};
     static cl_image_desc description{};
     expect_refused(
-        CL_INVALID_CONTEXT, {live.queue, gone},
+        CL_INVALID_CONTEXT, {live.queue, released_handle},
         {
             CALL(clRetainContext, h),
             CALL(clReleaseContext, h),
@@ -194,7 +194,8 @@ TEST_F(Handles, OfContexts) {
             MAKE(clLinkProgram, h, 0, nullptr, "", 1, &live.program, nullptr, nullptr),
             MAKE(clCreateUserEvent, h),
         });
-    for (void* const wrong : {static_cast<void*>(nullptr), foreign_handle<void*>(context), static_cast<void*>(gone)}) {
+    for (void* const wrong :
+         {static_cast<void*>(nullptr), foreign_handle<void*>(context), static_cast<void*>(released_handle)}) {
         EXPECT_EQ(of_polder<decltype(clSVMAlloc)>("clSVMAlloc")(static_cast<cl_context>(wrong), 0, 64, 0), nullptr);
         of_polder<decltype(clSVMFree)>("clSVMFree")(static_cast<cl_context>(wrong), bytes);
     }
@@ -202,14 +203,14 @@ TEST_F(Handles, OfContexts) {
 
 TEST_F(Handles, OfQueues) {
     cl_int error = CL_INVALID_VALUE;
-    const cl_command_queue gone = clCreateCommandQueueWithProperties(context, devices[0], nullptr, &error);
-    ASSERT_EQ(clReleaseCommandQueue(gone), CL_SUCCESS);
+    const cl_command_queue released_handle = clCreateCommandQueueWithProperties(context, devices[0], nullptr, &error);
+    ASSERT_EQ(clReleaseCommandQueue(released_handle), CL_SUCCESS);
     static const auto native = [](void*) {};
     static size_t pitch;
     static void* pointers[] = {bytes};
     static const void* const_pointers[] = {bytes};
     expect_refused(
-        CL_INVALID_COMMAND_QUEUE, {live.context, gone},
+        CL_INVALID_COMMAND_QUEUE, {live.context, released_handle},
         {
             CALL(clRetainCommandQueue, h),
             CALL(clReleaseCommandQueue, h),
@@ -258,13 +259,13 @@ TEST_F(Handles, OfQueues) {
 
 TEST_F(Handles, OfMemoryObjects) {
     cl_int error = CL_INVALID_VALUE;
-    const cl_mem gone = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, &error);
-    ASSERT_EQ(clReleaseMemObject(gone), CL_SUCCESS);
+    const cl_mem released_handle = clCreateBuffer(context, CL_MEM_READ_WRITE, 64, nullptr, &error);
+    ASSERT_EQ(clReleaseMemObject(released_handle), CL_SUCCESS);
     static const auto note = [](cl_mem, void*) {};
     static const cl_buffer_region whole{0, 64};
     static size_t pitch;
     expect_refused(
-        CL_INVALID_MEM_OBJECT, {live.context, gone},
+        CL_INVALID_MEM_OBJECT, {live.context, released_handle},
         {
             CALL(clRetainMemObject, h),
             CALL(clReleaseMemObject, h),
@@ -303,7 +304,7 @@ TEST_F(Handles, OfMemoryObjects) {
                  nullptr),
         });
     // A null buffer is a null pointer in the kernel.
-    for (void* const wrong : {foreign_handle<void*>(context), static_cast<void*>(gone)})
+    for (void* const wrong : {foreign_handle<void*>(context), static_cast<void*>(released_handle)})
         EXPECT_EQ(clSetKernelArg(live.kernel, 0, sizeof wrong, &wrong), CL_INVALID_MEM_OBJECT);
     expect_refused(CL_INVALID_SAMPLER, {live.context, live.buffer},
                    {
@@ -314,7 +315,7 @@ TEST_F(Handles, OfMemoryObjects) {
 }
 
 TEST_F(Handles, OfPrograms) {
-    const cl_program gone = [&] {
+    const cl_program released_handle = [&] {
         cl_int error = CL_INVALID_VALUE;
         const cl_program made = clCreateProgramWithSource(context, 1, &text, nullptr, &error);
         EXPECT_EQ(clReleaseProgram(made), CL_SUCCESS);
@@ -323,7 +324,7 @@ TEST_F(Handles, OfPrograms) {
     static const auto note = [](cl_program, void*) {};
     static const char* name = "header.h";
     expect_refused(
-        CL_INVALID_PROGRAM, {live.context, gone},
+        CL_INVALID_PROGRAM, {live.context, released_handle},
         {
             CALL(clRetainProgram, h),
             CALL(clReleaseProgram, h),
@@ -352,14 +353,14 @@ TEST_F(Handles, OfPrograms) {
 }
 
 TEST_F(Handles, OfKernels) {
-    const cl_kernel gone = [&] {
+    const cl_kernel released_handle = [&] {
         cl_int error = CL_INVALID_VALUE;
         const cl_kernel made = clCreateKernel(live.program, "k", &error);
         EXPECT_EQ(clReleaseKernel(made), CL_SUCCESS);
         return made;
     }();
     static size_t local;
-    expect_refused(CL_INVALID_KERNEL, {live.context, gone},
+    expect_refused(CL_INVALID_KERNEL, {live.context, released_handle},
                    {
                        CALL(clRetainKernel, h),
                        CALL(clReleaseKernel, h),
@@ -381,7 +382,7 @@ TEST_F(Handles, OfKernels) {
 }
 
 TEST_F(Handles, OfEvents) {
-    const cl_event gone = [&] {
+    const cl_event released_handle = [&] {
         cl_int error = CL_INVALID_VALUE;
         const cl_event made = clCreateUserEvent(context, &error);
         EXPECT_EQ(clSetUserEventStatus(made, CL_COMPLETE), CL_SUCCESS);
@@ -389,7 +390,7 @@ TEST_F(Handles, OfEvents) {
         return made;
     }();
     static const auto note = [](cl_event, cl_int, void*) {};
-    expect_refused(CL_INVALID_EVENT, {live.context, gone},
+    expect_refused(CL_INVALID_EVENT, {live.context, released_handle},
                    {
                        CALL(clRetainEvent, h),
                        CALL(clReleaseEvent, h),

@@ -320,7 +320,7 @@ TEST_F(Kernels, SubGroupQueriesAnswer) {
     expect(sized, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, group_max / size);
     const size_t all = (12 * 4 + size - 1) / size;
     expect(square, CL_KERNEL_MAX_NUM_SUB_GROUPS, 0, nullptr, all);
-    // The answer would have one dimension, which this kernel cannot be launched with.
+    // The result would have one dimension, and this kernel cannot be launched with one.
     expect(square, CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof all, &all, 0);
     size_t sizes[2] = {};
     EXPECT_EQ(clGetKernelSubGroupInfo(square, devices[0], CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, sizeof all, &all,

@@ -1,4 +1,4 @@
-// Programs in little address space (RLIMIT_AS, ulimit -v): whatever there is no room for ends in an error of OpenCL.
+// Programs in little address space (RLIMIT_AS, ulimit -v): what does not fit fails with an error of OpenCL.
 //
 // Each case is a child of the process, which has the context and the built program.
 #include "../support/sanitizer.h"
@@ -60,7 +60,7 @@ protected:
         EXPECT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_TYPE, sizeof type, &type, nullptr), CL_SUCCESS);
         return !(type & CL_DEVICE_TYPE_GPU);
     }
-    // With nothing left at first, then more and more. What was possible with less is possible with more. Returns what was with most.
+    // With no address space left at first, then more and more. What succeeds with less must succeed with more. Returns the result with the most.
     template <class Work>
     static int expect_errors_until_it_succeeds(Work&& work) {
         int last = 0;

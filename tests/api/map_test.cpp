@@ -53,7 +53,7 @@ TEST_F(Maps, SeveralMapsAtOnceAreEachUnmapped) {
     EXPECT_EQ(values[3072], 1);
 }
 
-// The bytes were never brought to the host, so the map ends with its command: nothing stays registered, nothing can be
+// The bytes never moved to the host, so the map fails with its command: no map stays registered, and no bytes can be
 // published.
 TEST_F(Maps, AMapBehindAFailedEventMapsNothing) {
     for (cl_device_id device : devices) {
@@ -189,7 +189,7 @@ TEST_F(Maps, OverlappingRegionsAreNotMappedForWritingTwice) {
         ASSERT_NE(mapped, nullptr);
         EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, nullptr, nullptr), CL_SUCCESS);
     }
-    // What an enqueued unmap gives back may be mapped anew at once.
+    // A range whose unmap is enqueued may be mapped again at once.
     void* const again = map(CL_MAP_WRITE, 0, 4096);
     EXPECT_EQ(error, CL_SUCCESS);
     EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer, again, 0, nullptr, nullptr), CL_SUCCESS);

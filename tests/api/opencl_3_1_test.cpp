@@ -79,7 +79,7 @@ TEST_F(OpenCL31, VersionsAgree) {
             EXPECT_STREQ(language.name, "OpenCL C");
             languages.push_back(language.version);
         }
-        // Everything that OpenCL C makes optional but for queues on the device is there on every device (decision 170).
+        // Every device has all optional features of OpenCL C but queues on the device (decision 170).
         std::vector<cl_version> expected{CL_MAKE_VERSION(1, 0, 0), CL_MAKE_VERSION(1, 1, 0), CL_MAKE_VERSION(1, 2, 0)};
         const bool is_complete = has_device_queues(device);
         if (is_complete)

@@ -186,7 +186,7 @@ TEST_F(Pipes, PassEachPacketOnce) {
 
 // A reservation's packets are together and in order, whether an item, a group or a sub-group made it; what is not committed cannot be read.
 TEST_F(Pipes, KeepReservationsTogether) {
-    // That of a warp where a device has no other.
+    // The size of a warp, where a device has no other.
     const size_t width = all_have_sub_groups_of(8) ? 8 : 32;
     OwnedProgram program = build(R"(
         kernel void by_item(write_only pipe uint p, global uint* out) {

@@ -84,7 +84,7 @@ TEST_F(Programs, DamagedBinariesAreRefused) {
     EXPECT_EQ(error, CL_INVALID_BINARY);
 }
 
-// Intact but for its origin: programs may keep binaries over an update of Polder.
+// An intact binary of another build: programs may keep binaries over an update of Polder.
 TEST_F(Programs, BinariesOfAnotherBuildAreRefused) {
     OwnedProgram program = build(good_source);
     std::vector<unsigned char> bytes = binaries(program)[0];

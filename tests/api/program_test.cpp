@@ -155,7 +155,7 @@ TEST_F(Programs, QueriesReportEveryBadArgument) {
               CL_INVALID_VALUE);
 }
 
-TEST_F(Programs, AreCountedAndGoneAfterTheLastRelease) {
+TEST_F(Programs, AreCountedAndDestroyedByTheLastRelease) {
     OwnedProgram program = from_source(good_source);
     cl_uint count = 0;
     EXPECT_EQ(clRetainProgram(program), CL_SUCCESS);
@@ -178,16 +178,17 @@ TEST_F(Programs, AttachedKernelsForbidAnotherBuild) {
     expect_runs(program, "first", 1);
 }
 
-TEST_F(Programs, BuildWithACallbackTellsWhenItIsDone) {
+TEST_F(Programs, BuildWithACallbackReportsItsEnd) {
     OwnedProgram program = from_source(good_source);
-    std::atomic<cl_program> told{nullptr};
+    std::atomic<cl_program> built_program{nullptr};
     ASSERT_EQ(clBuildProgram(
                   program, 0, nullptr, "",
-                  [](cl_program built, void* user) { *static_cast<std::atomic<cl_program>*>(user) = built; }, &told),
+                  [](cl_program built, void* user) { *static_cast<std::atomic<cl_program>*>(user) = built; },
+                  &built_program),
               CL_SUCCESS);
-    for (int i = 0; i < 6000 && !told; ++i)
+    for (int i = 0; i < 6000 && !built_program; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    EXPECT_EQ(told, program);
+    EXPECT_EQ(built_program, program);
     EXPECT_EQ(build_value<cl_build_status>(program, CL_PROGRAM_BUILD_STATUS), CL_BUILD_SUCCESS);
     expect_runs(program, "second", 2);
 }

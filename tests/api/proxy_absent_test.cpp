@@ -1,4 +1,4 @@
-// POCL_DEVICES="cpu proxy" where the proxy cannot be had: Polder's other devices are there, and work.
+// POCL_DEVICES="cpu proxy" where the proxy cannot be opened: Polder's other devices exist and work.
 #include "support/fixture.h"
 
 namespace polder::test {

@@ -265,7 +265,7 @@ TEST_F(ProxyFake, ACommandBufferThatWaitsForAFailedCommandExecutesNothing) {
         OwnedEvent after;
         ASSERT_EQ(functions().Enqueue(0, nullptr, commands, 1, failed.in(), after.out()), CL_SUCCESS);
         EXPECT_EQ(status_of(after), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        // Nothing is filled. What the first bytes are instead is not defined: the command is their newest writer.
+        // Nothing is filled. The first bytes are undefined, because the failed command is their newest writer.
         EXPECT_NE(read<cl_int>(first, count).front(), pattern);
         EXPECT_NE(read<cl_int>(second, count).front(), pattern);
     }

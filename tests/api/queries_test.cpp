@@ -14,7 +14,7 @@ using Ask = std::function<cl_int(cl_uint name, size_t size, void* value, size_t*
 
 struct Query {
     cl_uint name;
-    // Of one value. What is a list or a text has several, or none.
+    // The size of one value. A list or a text has several values, or none.
     size_t unit;
     enum class Count : uint8_t { one, any } count = Count::one;
 };
@@ -41,11 +41,11 @@ protected:
         } else
             EXPECT_EQ(size, query.unit);
         EXPECT_EQ(ask(query.name, 0, nullptr, nullptr), CL_SUCCESS);
-        // Without a place its size does not matter.
+        // Without a result pointer, the size does not matter.
         EXPECT_EQ(ask(query.name, 1, nullptr, nullptr), CL_SUCCESS);
 
         constexpr auto guard = std::byte{0x5a};
-        // Zeros: CL_PROGRAM_BINARIES finds pointers in the place.
+        // Zeros, because CL_PROGRAM_BINARIES reads pointers from the result buffer.
         std::vector<std::byte> place(size);
         place.resize(size + 16, guard);
         if (size > 0) {
@@ -345,7 +345,7 @@ TEST_F(Queries, OfBuildsAndKernelsOnDevices) {
                                              value<size_t>(CL_KERNEL_MAX_NUM_SUB_GROUPS),
                                              value<size_t>(CL_KERNEL_COMPILE_NUM_SUB_GROUPS),
                                          });
-        // The place says how many dimensions are asked for, at most three.
+        // The size of the result buffer is the number of dimensions, at most three.
         size_t local[4] = {};
         size_t size = 0;
         EXPECT_EQ(about_sub_groups(CL_KERNEL_LOCAL_SIZE_FOR_SUB_GROUP_COUNT, 1, local, nullptr), CL_INVALID_VALUE);

@@ -166,7 +166,7 @@ TEST_F(Rects, CommandsReportEveryBadArgument) {
     EXPECT_EQ(copy_rect(good, buffer, other), CL_SUCCESS);
 }
 
-TEST_F(Rects, CommandsKeepToHostAccessFlags) {
+TEST_F(Rects, CommandsObeyHostAccessFlags) {
     constexpr size_t zero[3] = {}, region[3] = {4, 4, 1};
     char host[64] = {};
     const auto read_rect = [&](cl_mem buffer) {

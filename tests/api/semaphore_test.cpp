@@ -119,7 +119,7 @@ TEST_F(Semaphores, WaitMayBeEnqueuedBeforeItsSignal) {
     OwnedEvent signaled = signal_on(queue, semaphore);
     ASSERT_EQ(clFinish(other), CL_SUCCESS);
     EXPECT_EQ(status(waited), CL_COMPLETE);
-    // The signal is used up.
+    // The wait has consumed the signal.
     EXPECT_EQ(payload(semaphore), 0u);
 }
 
@@ -139,7 +139,7 @@ TEST_F(Semaphores, PayloadFollowsSignalsAndWaits) {
     }
 }
 
-// Two queues take turns a thousand times; each adds what the other left.
+// Two queues take turns a thousand times; each adds to the result of the other.
 TEST_F(Semaphores, QueuesTakeTurns) {
     cl_semaphore_khr there = make(devices[0]), back = make(devices[0]);
     OwnedQueue other = make_queue(devices[0]);

@@ -1,5 +1,5 @@
 // Modules as attackers write them: huge ids, types that contain themselves, arrays larger than memory, deep nests, strings
-// without an end. Each is refused with a build log or built; the process lives, and does not take minutes or gigabytes.
+// without an end. Each is refused with a build log or built; the process does not crash, and does not need minutes or gigabytes.
 #include "support/fixture.h"
 #include "support/module_writer.h"
 
@@ -63,7 +63,7 @@ protected:
 private:
     std::string log_;  // of the module that was refused last
 
-    // What was built must at least have kernels that can be asked for and launched.
+    // A program that was built must at least have kernels that can be created and launched.
     void launch(cl_program program) {
         cl_int error = CL_SUCCESS;
         OwnedKernel kernel = clCreateKernel(program, "k", &error);

@@ -216,7 +216,7 @@ TEST_F(Spirv, WhatIsNotSupportedIsNamedInTheLog) {
     expect_refused(module_file("invalid"), "OpIAdd");
 }
 
-// Words of a good module changed one at a time: whatever comes of it, the process lives, and failures have a log.
+// Words of a good module changed one at a time: whatever the result, the process does not crash, and failures have a log.
 TEST_F(Spirv, DamagedModulesGiveAnErrorAndALog) {
     const std::string good = module_file("constants");
     cl_uint state = 99;

@@ -1,4 +1,4 @@
-// Stands in for another version's libclang-cpp that an application has loaded: it defines functions that Clang and LLVM call
+// Imitates another version's libclang-cpp that an application has loaded: it defines functions that Clang and LLVM call
 // in every build, under their names, and ends the process when one of them is called.
 #include <cstdio>
 #include <cstdlib>

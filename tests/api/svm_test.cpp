@@ -90,11 +90,12 @@ TEST_F(Svm, FineGrainedAllocationsAreForContextsOfTheCpuAlone) {
 TEST_F(Svm, FineGrainedAllocationsThatAreRefusedAreExplained) {
     if (devices.size() == 1)
         return;
-    std::string said;
+    std::string output;
     cl_int error = CL_SUCCESS;
     const OwnedContext explaining = clCreateContext(
         nullptr, static_cast<cl_uint>(devices.size()), devices.data(),
-        [](const char* text, const void*, size_t, void* to) { *static_cast<std::string*>(to) = text; }, &said, &error);
+        [](const char* text, const void*, size_t, void* to) { *static_cast<std::string*>(to) = text; }, &output,
+        &error);
     ASSERT_EQ(error, CL_SUCCESS);
     EXPECT_EQ(clSVMAlloc(explaining, CL_MEM_SVM_FINE_GRAIN_BUFFER, 100, 0), nullptr);
     for (cl_device_id each : devices) {
@@ -102,7 +103,7 @@ TEST_F(Svm, FineGrainedAllocationsThatAreRefusedAreExplained) {
         char name[256] = {};
         ASSERT_EQ(clGetDeviceInfo(each, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm, nullptr), CL_SUCCESS);
         ASSERT_EQ(clGetDeviceInfo(each, CL_DEVICE_NAME, sizeof name, name, nullptr), CL_SUCCESS);
-        EXPECT_EQ(said.find(name) != std::string::npos, svm == 0) << name << ": " << said;
+        EXPECT_EQ(output.find(name) != std::string::npos, svm == 0) << name << ": " << output;
     }
 }
 

@@ -1,4 +1,4 @@
-// The wait list of every command: lists and counts that disagree, events that are none or of another context, and
+// The wait list of every command: lists and counts that disagree, invalid events, events of another context, and
 // events that fail.
 #include "support/fixture.h"
 #include "support/native_kernels.h"
@@ -134,7 +134,7 @@ TEST_F(WaitLists, OfEveryCommandAreChecked) {
     }
 }
 
-TEST_F(WaitLists, OfBlockingCommandsTellOfEventsThatFailed) {
+TEST_F(WaitLists, OfBlockingCommandsReportEventsThatFailed) {
     for (const NamedCommand& command : every_blocking_command) {
         if (!is_offered(command))
             continue;
@@ -142,7 +142,7 @@ TEST_F(WaitLists, OfBlockingCommandsTellOfEventsThatFailed) {
         const OwnedEvent failed = make_user_event();
         ASSERT_EQ(clSetUserEventStatus(failed, -5), CL_SUCCESS);
         EXPECT_EQ(command.enqueue(objects_, {1, failed.in()}), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-        // The next one is as if it had not been.
+        // The failure does not affect the next command.
         EXPECT_EQ(command.enqueue(objects_, {0, nullptr}), CL_SUCCESS);
     }
 }

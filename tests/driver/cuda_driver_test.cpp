@@ -449,14 +449,14 @@ TEST(CudaLibrary, WithoutAGpuThereAreNoDevices) {
                                     std::to_string(getpid()) + "/exe --gtest_filter=CudaLibrary.WithoutAGpu* 2>&1";
         FILE* const child = popen(command.c_str(), "r");
         ASSERT_NE(child, nullptr);
-        std::string said;
+        std::string output;
         char part[256];
         while (std::fgets(part, sizeof part, child))
-            said += part;
-        EXPECT_EQ(pclose(child), 0) << said;
-        const size_t line = said.find("no CUDA device: cuInit");
-        EXPECT_NE(line, std::string::npos) << said;
-        EXPECT_EQ(said.find("no CUDA device: ", line + 1), std::string::npos) << said;
+            output += part;
+        EXPECT_EQ(pclose(child), 0) << output;
+        const size_t line = output.find("no CUDA device: cuInit");
+        EXPECT_NE(line, std::string::npos) << output;
+        EXPECT_EQ(output.find("no CUDA device: ", line + 1), std::string::npos) << output;
         return;
     }
     EXPECT_EQ(driver_named("cuda")->count(), 0u);

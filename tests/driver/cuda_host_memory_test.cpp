@@ -267,9 +267,9 @@ TEST_F(CudaStaging, APieceThatFailsFailsTheCopyAlone) {
 TEST_F(CudaStaging, MalformedParametersAreReportedAndTheRestTaken) {
     testing::internal::CaptureStderr();
     reopen("copy_threads=0,copy_chunk=5,copy_chunks=2,colour=blue");
-    const std::string said = testing::internal::GetCapturedStderr();
+    const std::string output = testing::internal::GetCapturedStderr();
     for (const char* const part : {"POCL_CUDA0_PARAMETERS", "copy_threads=0", "copy_chunk=5", "colour=blue"})
-        EXPECT_NE(said.find(part), std::string::npos) << said;
+        EXPECT_NE(output.find(part), std::string::npos) << output;
 }
 
 }  // namespace

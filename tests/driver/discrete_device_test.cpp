@@ -53,7 +53,7 @@ TEST(DiscreteParameters, AreRead) {
     EXPECT_EQ(parameters.peer, Parameters::Peer::none);
 }
 
-TEST(DiscreteParameters, MalformedPartsAreToldInOneWarningAndDefaultsTaken) {
+TEST(DiscreteParameters, MalformedPartsAreReportedInOneWarningAndDefaultsTaken) {
     testing::internal::CaptureStderr();
     const Parameters parameters =
         parse_parameters("memory=lots,latency=7us,bandwidth=-1,peer=maybe,colour=blue,latency=5,,=,memory", 3);

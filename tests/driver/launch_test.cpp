@@ -266,7 +266,7 @@ TEST_P(DriverConformance, LaunchTimesEncloseTheWork) {
     EXPECT_LE(second.start_ns.load(), second.end_ns.load());
 }
 
-TEST_P(DriverConformance, TimesThatOperationsShareTellWhenTheFirstStartedAndTheLastEnded) {
+TEST_P(DriverConformance, TimesThatOperationsShareAreTheFirstsStartAndTheLastsEnd) {
     struct Clock {
         driver::Device& device;
         uint64_t seen_ns = 0;

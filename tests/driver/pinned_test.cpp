@@ -159,7 +159,7 @@ protected:
     fake_cuda::CountCalls calls_ = nullptr;
 };
 
-TEST_F(PinnedByUse, WhatComesBackAgainAndAgainIsRegisteredForBothGpus) {
+TEST_F(PinnedByUse, WhatIsCopiedAgainAndAgainIsRegisteredForBothGpus) {
     const uint64_t before = registrations();
     const uint64_t calls = calls_("cuMemHostRegister_v2");
     {

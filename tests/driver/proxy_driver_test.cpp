@@ -72,7 +72,7 @@ TEST_F(ProxyDriver, AnIcdThatLacksFunctionsIsRefused) {
     EXPECT_TRUE(contains(refusal(icd.parameters()), "fake device lacks functions of OpenCL 1.2"));
 }
 
-TEST_F(ProxyDriver, AnIcdThatHangsIsGivenUp) {
+TEST_F(ProxyDriver, AnIcdThatHangsIsAbandoned) {
     const MisbehavingIcd icd("hang");
     const Result<void> probed = proxy::probe_icd(icd.path(), 300);
     ASSERT_FALSE(probed.has_value());

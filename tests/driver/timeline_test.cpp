@@ -101,7 +101,7 @@ TEST_P(DriverConformance, OperationsWaitForTimepointsOfOtherQueues) {
     EXPECT_EQ(numbers, (std::vector<int>{1, 2}));
 }
 
-TEST_P(DriverConformance, WaitingForAQueueNobodyFlushedMakesProgress) {
+TEST_P(DriverConformance, WaitingForAQueueThatWasNotFlushedMakesProgress) {
     const auto first = make_queue();
     const auto second = make_queue();
     const std::array waits{first->marker({})};
@@ -299,7 +299,7 @@ TEST_P(DriverConformance, TheTimelineNeverGoesBackAndStartedLeads) {
     watcher.join();
 }
 
-TEST_P(DriverConformance, WhoSeesACompletionSeesWhatWasWritten) {
+TEST_P(DriverConformance, AThreadThatSeesACompletionSeesWhatWasWritten) {
     const auto queue = make_queue();
     for (int round = 0; round < 200; ++round) {
         std::vector<int> numbers;

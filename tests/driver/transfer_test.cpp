@@ -133,7 +133,7 @@ TEST_P(DriverConformance, TransferQueuesAreOrderedByTheirWaits) {
     }
 }
 
-TEST_P(DriverConformance, MemoryIsReservedAndComesBack) {
+TEST_P(DriverConformance, MemoryIsReservedAndReturned) {
     if (device().info().space.is_host())
         GTEST_SKIP() << "computes in host memory";
     const uint64_t before = device().available_memory().value;

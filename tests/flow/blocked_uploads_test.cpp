@@ -1,5 +1,5 @@
-// Uploads that wait for functions of the application which do not return: other uploads to the same device go on, in this context and in
-// another one.
+// Uploads that wait for functions of the application which do not return: other uploads to the same device are not delayed, in this
+// context or in another one.
 #include "../api/support/native_kernels.h"
 #include "support/flow.h"
 
@@ -25,7 +25,7 @@ protected:
         for (int i = 0; i < 6; ++i)
             block_one();
     }
-    // The kernel needs bytes that the processor has, and waits for the function, so the upload waits for it too.
+    // The kernel needs bytes that the processor holds, and waits for the function, so the upload waits for the function, too.
     void block_one() {
         const OwnedQueue on_processor = make_queue(devices[0]), on_device = make_queue(devices[first]);
         const OwnedMem buffer = make_buffer(count * sizeof(cl_int));

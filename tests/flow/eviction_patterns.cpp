@@ -162,7 +162,7 @@ void product(Machine& machine) {
         machine.expect(each, 6 * n);
 }
 
-// Two arrays of blocks, in turns the source and the target.
+// Two arrays of blocks, each in turns the source and the target.
 void stencil(Machine& machine) {
     constexpr size_t n = 64;
     constexpr uint32_t steps = 6;

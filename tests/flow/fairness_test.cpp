@@ -1,4 +1,4 @@
-// Two contexts share a discrete device whose memory holds neither's buffers: both go on. Each side's threads run commands without end until
+// Two contexts share a discrete device whose memory is too small for the buffers of either: both make progress. Each side's threads run commands without end until
 // both sides have completed enough of them. A side that gets ahead too far ends the test, which then fails: the other side starves.
 // Commands are counted; nothing is timed.
 #include "../api/support/fixture.h"
@@ -40,7 +40,7 @@ struct Load {
 struct Case {
     const char* name;
     Load one, other;
-    // A side may complete so many times as many commands as the other.
+    // A side may complete at most this many times as many commands as the other.
     size_t ratio = 200;
 };
 

@@ -81,7 +81,7 @@ TEST_F(Flow, OverlappingSubBuffersShareTheirCommonBytes) {
     done = run(second, "add", count / 4 * 3, {done}, mem(high), cl_int{10});
     EXPECT_EQ(moved(), bytes / 4 * 3);
     done = run(first, "add", count / 4 * 3, {done}, mem(low), cl_int{100});
-    EXPECT_EQ(moved(), bytes / 2);  // what `high` has changed of `low`
+    EXPECT_EQ(moved(), bytes / 2);  // the bytes of `low` that `high` changed
     done = run(host, "add", count, {done}, mem(buffer), cl_int{1000});
     EXPECT_EQ(moved(), bytes);
     for (size_t i = 0; i < count; ++i)
@@ -137,7 +137,7 @@ TEST_F(Flow, ArgumentsOnlyReadOrNeverTouchedCostNoMore) {
     EXPECT_EQ(moved(), 0u);
 }
 
-// Planned at enqueue, the reader would see the bytes of before the write.
+// If the reader were planned at its enqueue, it would see the bytes from before the write.
 TEST_F(Flow, CommandThatWaitsForAUserEventSeesALaterWriteOnAnotherDevice) {
     const OwnedMem buffer = make_buffer(bytes);
     const OwnedMem seen = make_buffer(4);
@@ -204,7 +204,7 @@ TEST_F(Flow, MapForWritingMakesOnlyTheMappedBytesNew) {
     EXPECT_EQ(read<cl_int>(buffer, count, queues[first]), expected);
 }
 
-// Of a buffer that was never written, the application has bytes between a rectangle's rows mapped when the rectangle is written.
+// The buffer was never written. The application has mapped bytes between a rectangle's rows when the rectangle is written.
 TEST_F(Flow, MappedBytesBetweenTheRowsOfARectangleAreTheApplications) {
     constexpr size_t pitch = 2048, row = 1024, rows = bytes / pitch;
     static_assert(rows > 16, "the whole span of few rows is never noted");
@@ -251,7 +251,7 @@ TEST_F(Flow, RectangleCopyMovesOnlyItsRows) {
                     expected.begin() + static_cast<ptrdiff_t>((128 + (y + 2) * pitch) / 4));
     EXPECT_EQ(read<cl_int>(to, count, queues[second]), expected);
     EXPECT_EQ(moved(), bytes);
-    // What the rectangle left alone is still valid where it was.
+    // The bytes beside the rectangle are still valid where they were.
     run(first, "add", count, {}, mem(from), cl_int{0});
     EXPECT_EQ(moved(), 0u);
 }
@@ -318,7 +318,7 @@ TEST_F(Flow, SubDevicesOfOneMemoryMoveNothingBetweenThem) {
         run(turn % 2, "add", count, {}, mem(buffer), cl_int{1});
         ASSERT_EQ(clFinish(queues[turn % 2]), CL_SUCCESS);
     }
-    EXPECT_EQ(moved(), bytes);  // only what the application gave
+    EXPECT_EQ(moved(), bytes);  // only the application's contents
     EXPECT_EQ(read<cl_int>(buffer, count, queues[1]), std::vector<cl_int>(count, 5));
     queues = {};
     program = {};
@@ -327,7 +327,7 @@ TEST_F(Flow, SubDevicesOfOneMemoryMoveNothingBetweenThem) {
         EXPECT_EQ(clReleaseDevice(part), CL_SUCCESS);
 }
 
-// One half is read at once, the other one where a native kernel is at work until the first has been seen.
+// One half is read at once. The other half is where a native kernel runs until the first has been seen.
 TEST_F(Flow, ACommandOfSeveralPartsStartsWithItsFirstOne) {
     struct Gate {
         void* half;
@@ -407,13 +407,13 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
     constexpr size_t huge = size_t{160} << 20;  // more than the device has
     if (has_memory_for(devices[first], huge))
         GTEST_SKIP() << "the device has memory for the buffer";
-    std::string told;
+    std::string reported;
     const auto notify = [](const char* text, const void*, size_t, void* user) {
         static_cast<std::string*>(user)->append(text);
     };
     cl_int error = CL_INVALID_VALUE;
     queues = {};
-    context = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), notify, &told, &error);
+    context = clCreateContext(nullptr, static_cast<cl_uint>(devices.size()), devices.data(), notify, &reported, &error);
     ASSERT_EQ(error, CL_SUCCESS);
     for (size_t i = 0; i < devices.size(); ++i)
         queues[i] = make_queue(devices[i]);
@@ -427,7 +427,7 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
     const cl_int value = 7;
     for (const OwnedMem& buffer : live)
         ASSERT_EQ(clEnqueueFillBuffer(queues[first], buffer, &value, 4, 0, large, 0, nullptr, nullptr), CL_SUCCESS);
-    EXPECT_EQ(told, "");
+    EXPECT_EQ(reported, "");
 
     const auto refused = [&](const char* command, cl_int result, size_t asked, const std::string& logged) {
         SCOPED_TRACE(command);
@@ -435,11 +435,11 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
         EXPECT_EQ(result, CL_MEM_OBJECT_ALLOCATION_FAILURE);
         for (const std::string& text : {report, std::string("; free "), std::string("largest free block "),
                                         "live " + std::to_string(2 * large) + " in 2 blocks"}) {
-            EXPECT_NE(told.find(text), std::string::npos) << text << " is not in: " << told;
+            EXPECT_NE(reported.find(text), std::string::npos) << text << " is not in: " << reported;
             EXPECT_TRUE(!std::getenv("POCL_DEBUG") || logged.find(text) != std::string::npos)
                 << text << " is not in: " << logged;
         }
-        told.clear();
+        reported.clear();
     };
     // By the whole buffer and by its sub-buffer.
     for (const auto& [buffer, size] : {std::pair{mem(wanted), huge}, std::pair{mem(part), most}}) {
@@ -461,9 +461,9 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
             return clEnqueueNDRangeKernel(full, ignore, 1, nullptr, &items, nullptr, 0, nullptr, nullptr);
         });
     }
-    // A few of its bytes need no more memory than they are.
+    // A few of its bytes need memory for these bytes alone.
     EXPECT_EQ(clEnqueueFillBuffer(queues[first], wanted, &value, 4, huge / 2, bytes, 0, nullptr, nullptr), CL_SUCCESS);
-    // What needs no memory there goes on: an argument that is never touched, a read of what was never written.
+    // Commands that need no memory there succeed: an argument that is never accessed, a read of bytes that were never written.
     EXPECT_EQ(clSetKernelArg(ignore, 0, sizeof(cl_mem), wanted.in()), CL_SUCCESS);
     EXPECT_EQ(clSetKernelArg(ignore, 1, sizeof(cl_mem), live[0].in()), CL_SUCCESS);
     const size_t items = count;
@@ -472,10 +472,10 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
     EXPECT_EQ(clEnqueueReadBuffer(queues[first], wanted, CL_TRUE, 0, bytes, values.data(), 0, nullptr, nullptr),
               CL_SUCCESS);
     EXPECT_EQ(read<cl_int>(live[0], count, queues[first]), std::vector<cl_int>(count, 7));
-    EXPECT_EQ(told, "");
+    EXPECT_EQ(reported, "");
 }
 
-TEST_F(Flow, ApplicationMemoryIsBroughtUpToDateByAMap) {
+TEST_F(Flow, AMapUpdatesTheApplicationsMemory) {
     std::vector<std::byte> memory(bytes + 256);
     for (const size_t misalignment : {size_t{0}, size_t{4}}) {
         auto address = (reinterpret_cast<uintptr_t>(memory.data()) + 127) & ~uintptr_t{127};

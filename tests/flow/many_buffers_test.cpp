@@ -68,9 +68,9 @@ protected:
         return entries;
     }
     uint64_t promised_bytes() { return budgets()[0].promised_bytes; }
-    // Whether the device's memory holds what is used there: half of the buffers.
+    // Whether the device's memory is large enough for what is used there: half of the buffers.
     bool all_fit() { return budgets()[1].total_bytes >= count() / 2 * block_bytes; }
-    // Else buffers are evicted, to host memory.
+    // Otherwise buffers are evicted to host memory.
     void expect_blocks(const std::vector<cl_memory_statistics_polder>& before) {
         const auto now = statistics();
         const uint64_t half = count() / 2;

@@ -27,7 +27,7 @@ TEST_F(MemoryLimit, TwoGiBOfBuffersInAControlGroupOf512MiB) {
     }
     EXPECT_EQ(error, CL_MEM_OBJECT_ALLOCATION_FAILURE);
     EXPECT_EQ(buffers.size(), global / bytes + 1);
-    // What there was room for is right, and room that is given back is used again.
+    // Buffers that fitted have the right bytes, and released memory is used again.
     EXPECT_EQ(read<cl_int>(buffers.front(), 16), std::vector<cl_int>(16, 7));
     buffers.erase(buffers.begin());
     EXPECT_EQ(clEnqueueFillBuffer(queue, buffers.back(), &value, 4, 0, bytes, 0, nullptr, nullptr), CL_SUCCESS);

@@ -1,5 +1,5 @@
 // Buffers that together are four times as large as the memories of the discrete devices: kernels, copies, maps and
-// sub-buffers give the right bytes, and the application does nothing for it. The processor is only used to look at the results.
+// sub-buffers give the right bytes, without help from the application. The processor only reads the results.
 #include "../api/support/fixture.h"
 
 #include <CL/cl_ext_polder.h>
@@ -100,7 +100,7 @@ TEST_F(Oversubscription, CopiesMapsAndSubBuffers) {
         run(device_of(i), "number", mem(buffers[i]), static_cast<cl_int>(i));
     }
     finish();
-    // Each buffer becomes the one before it, but for the first. A copy overwrites what the one before it has read.
+    // Each buffer but the first becomes a copy of the one before it. A copy overwrites what the previous copy has read.
     OwnedEvent before;
     for (size_t i = buffers.size() - 1; i > 0; --i) {
         OwnedEvent done;
@@ -186,7 +186,7 @@ TEST_F(Oversubscription, CommandsThatAreHeldBackAllRunWhenTheyMay) {
 // The application may free its memory when the buffer is released and its commands are complete, also while an eviction writes to it.
 TEST_F(Oversubscription, ReleasedMemoryOfTheApplicationIsItsOwn) {
     std::vector<cl_int> own(items + 1);
-    for (const size_t shift : {0, 1}) {  // in place of host memory, or a memory of its own
+    for (const size_t shift : {0, 1}) {  // used as host memory in place, or a memory of its own
         OwnedMem buffer = make_buffer(bytes, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, own.data() + shift);
         run(1, "number", mem(buffer), 1);
         finish();
@@ -202,7 +202,7 @@ TEST_F(Oversubscription, ReleasedMemoryOfTheApplicationIsItsOwn) {
     }
 }
 
-// Likewise while another thread's commands need the device's memory all the time.
+// The same while another thread's commands need the device's memory all the time.
 TEST_F(Oversubscription, ReleasedMemoryIsTheApplicationsWhileAnotherThreadEvicts) {
     std::atomic<bool> done{false};
     std::thread other([&] {
@@ -251,7 +251,7 @@ TEST_F(Oversubscription, SharedVirtualMemoryGoesBackToTheHostWhenASubBufferWasRe
     clSVMFree(context, svm);
 }
 
-// What a command uses may stand in the middle of the memory, so that nothing else that it needs fits beside it.
+// A buffer that a command uses may be in the middle of the memory, so that the command's other buffers do not fit beside it.
 TEST_F(Oversubscription, CommandThatFitsFindsRoomBesideItsOwnMemory) {
     for (size_t used = 0; used < 3; ++used) {
         std::vector<OwnedMem> thirds;

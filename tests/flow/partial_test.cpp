@@ -82,7 +82,7 @@ TEST_F(Partial, EightDevicesOf64MiBShare400MiB) {
     const cl_ulong host_before = memory[0].used_bytes;
     for (cl_uint i = 1; i <= device_count; ++i)
         EXPECT_EQ(memory[i].used_bytes, part_bytes) << "space " << i;
-    // The processor sees all of it; the devices keep their parts.
+    // The processor reads the whole buffer; the devices keep their parts.
     run(0, "add_whole", device_count * part_items / 4096, whole, 1000);
     auto transfers = moved();
     for (cl_uint i = 1; i <= device_count; ++i) {

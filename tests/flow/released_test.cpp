@@ -13,7 +13,7 @@ constexpr size_t first = 1;  // device
 constexpr size_t count = 16384;
 constexpr size_t bytes = count * sizeof(cl_int);
 
-// The parameter: how far the memory is from an aligned one, which buffers use in place.
+// The parameter: the distance from an aligned address. Buffers use aligned memory in place.
 class ReleasedInFlight : public FlowTest, public testing::WithParamInterface<size_t> {
 protected:
     void SetUp() override {

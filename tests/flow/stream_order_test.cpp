@@ -53,7 +53,7 @@ protected:
             << number;
     }
 
-    // The most that buffers have had at once in the discrete device's memory.
+    // The most bytes that buffers had at once in the discrete device's memory.
     cl_ulong peak() {
         const auto spaces = reinterpret_cast<clGetMemorySpacesPOLDER_fn>(
             clGetExtensionFunctionAddressForPlatform(platform(), "clGetMemorySpacesPOLDER"));

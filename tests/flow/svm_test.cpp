@@ -20,7 +20,7 @@ kernel void add_indirect(global const box* from, int value) { from->values[get_g
 TEST_F(SvmFlow, AKernelOnADeviceReadsThroughABufferWhatTheHostMapped) {
     const OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
     run(first, "add", count, {}, mem(buffer),
-        cl_int{1});  // a device with memory of its own holds the bytes from now on
+        cl_int{1});  // from now on a device with memory of its own holds the bytes
     finish();
     set(svm, numbers(count));
     run(first, "add", count, {}, mem(buffer), cl_int{1});
@@ -83,7 +83,7 @@ TEST_F(SvmFlow, AKernelWithTheSvmPointerSeesWhatADeviceWrote) {
     EXPECT_EQ(values(svm), expected);
 }
 
-TEST_F(SvmFlow, PointersInMemoryAreFollowedWhereTheKernelWasToldOfThem) {
+TEST_F(SvmFlow, PointersInMemoryAreFollowedWhereTheKernelListsThem) {
     const OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
     set(svm, numbers(count));
     run(first, "add", count, {}, mem(buffer), cl_int{1});
@@ -106,7 +106,7 @@ TEST_F(SvmFlow, PointersInMemoryAreFollowedWhereTheKernelWasToldOfThem) {
     finish();
     run(second, "add", count, {}, mem(buffer), cl_int{1});
     EXPECT_EQ(read<cl_int>(buffer, 1, queues[second])[0], 1 + 1 + 5 + 1);
-    // Told of nothing any more: nothing is brought.
+    // The kernel lists no pointers any more, so nothing is moved for them.
     ASSERT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, nullptr), CL_SUCCESS);
     moved();
     ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
@@ -142,19 +142,19 @@ TEST_F(SvmFlow, BuffersAtOffsetsOfOneAllocationAndTheirPartsShareItsBytes) {
     finish();
 }
 
-TEST_F(SvmFlow, ABufferThatIsReleasedTellsItsDestructorCallbackWhileTheAllocationLives) {
-    std::promise<void> told;
+TEST_F(SvmFlow, AReleasedBufferCallsItsDestructorCallbackWhileTheAllocationLives) {
+    std::promise<void> is_called;
     OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
     ASSERT_EQ(clSetMemObjectDestructorCallback(
-                  buffer, [](cl_mem, void* user) { static_cast<std::promise<void>*>(user)->set_value(); }, &told),
+                  buffer, [](cl_mem, void* user) { static_cast<std::promise<void>*>(user)->set_value(); }, &is_called),
               CL_SUCCESS);
     run(first, "add", count, {}, mem(buffer), cl_int{1});
     buffer.reset();
     finish();
-    told.get_future().wait();
+    is_called.get_future().wait();
 }
 
-TEST_F(SvmFlow, MigrationBringsAnAllocationHome) {
+TEST_F(SvmFlow, MigrationMovesAnAllocationToTheHost) {
     const OwnedMem buffer = make_buffer(bytes, CL_MEM_USE_HOST_PTR, svm);
     set(svm, numbers(count));
     run(first, "add", count, {}, mem(buffer), cl_int{1});
@@ -193,7 +193,7 @@ TEST_F(SvmFlow, AnUnmapBehindAFailingEventKeepsTheMapAndTheHostsWrites) {
 // Blocks the CPU's queue until it is opened.
 class Gate {
 public:
-    // The kernel owns what it waits for: it may start after the gate has been opened and destroyed.
+    // The kernel keeps the state that it waits for, because it may start after the gate has been opened and destroyed.
     explicit Gate(cl_command_queue queue) {
         using Opened = std::shared_future<void>;
         auto* opened = new Opened(opened_.get_future());
@@ -255,7 +255,7 @@ TEST_F(SvmFlow, AContextThatIsReleasedUnderAKernelKeepsItsMemoryUntilTheEnd) {
     ASSERT_NE(ours, nullptr);
     std::fill_n(ours, items, 7);
     gate.open();
-    // The CPU executes in the order in which work came.
+    // The CPU executes operations in the order of their submission.
     run_svm("add", svm, count, 1);
     finish();
     const OwnedMem settled = make_buffer(bytes);
@@ -281,7 +281,7 @@ TEST_F(SvmFlow, AKernelHeldBackByAnEventKeepsTheMemoryThatIsFreed) {
     ASSERT_EQ(clSetUserEventStatus(gate, CL_COMPLETE), CL_SUCCESS);
     finish();
     EXPECT_EQ(std::vector<cl_int>(svm, svm + count), std::vector<cl_int>(count, 7));
-    // The argument still has the address, which may be that of the new allocation: then it is found.
+    // The argument still has the old address, which the new allocation may have: then the kernel uses the new allocation.
     ASSERT_EQ(clSetKernelArgSVMPointer(kernel, 0, svm), CL_SUCCESS);
     ASSERT_EQ(clEnqueueNDRangeKernel(queues[host], kernel, 1, nullptr, &items, nullptr, 0, nullptr, nullptr),
               CL_SUCCESS);

@@ -181,7 +181,7 @@ TYPED_TEST(AllocatorConformance, LimitBoundsWhatIsInUse) {
     EXPECT_FALSE(this->fixture.has_room(2 * MiB));
 }
 
-TYPED_TEST(AllocatorConformance, FreeBytesIsWhatCanBeHad) {
+TYPED_TEST(AllocatorConformance, FreeBytesIsWhatALeaseCanGet) {
     const Block block = this->fixture.take(16 * MiB);
     const uint64_t free = this->fixture.pool->free_bytes().value;
     EXPECT_LE(free, 48 * MiB);

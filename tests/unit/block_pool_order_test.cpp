@@ -283,7 +283,7 @@ TEST(FrontCache, GivesTheNewestFittingBlock_AndMakesRoomForNewerOnes) {
 }
 
 // A system with large pages clears a whole one for the first byte that is used of it.
-TEST(BlockPool, OnlyLargeBlocksWithoutPagesAreToldToTheSource) {
+TEST(BlockPool, OnlyLargeBlocksWithoutPagesAreReportedToTheSource) {
     const Fixture fixture{{.region = 64 * MiB, .discards = true}};
     for (int i = 0; i < 100; ++i)
         static_cast<void>(fixture.take(34 * KiB));

@@ -103,7 +103,7 @@ TEST(BlockPool, BlockWaitsForEveryTimepointOfEveryQueue) {
     EXPECT_EQ(fixture.pool->statistics().free, ByteCount{MiB});
 }
 
-TEST(BlockPool, BlocksFreedOutOfOrderComeBackInTheOrderOfTheTimeline) {
+TEST(BlockPool, BlocksFreedOutOfOrderAreReusedInTheOrderOfTheTimeline) {
     const Fixture fixture{{.region = 64 * MiB}};
     FakeQueue queue;
     for (const uint64_t value : {30, 10, 20, 10, 40}) {
@@ -132,17 +132,17 @@ TEST(BlockPool, FullPoolWaitsForTheOldestDeferredBlocks_AndNoLongerThanNeeded) {
     EXPECT_EQ(fixture.pool->statistics().deferred, ByteCount{2 * MiB});
 }
 
-TEST(BlockPool, RefusalReportsEveryRung_AndThePoolGoesOnWorking) {
+TEST(BlockPool, RefusalReportsEveryStep_AndThePoolGoesOnWorking) {
     const Fixture fixture{{.capacity = 4 * MiB, .region = 4 * MiB}};
     FakeQueue queue;
     const Block live = fixture.take(2 * MiB);
     const driver::Timepoint after[] = {queue.at(1)};
     fixture.pool->free(fixture.take(MiB), after);
-    const std::string told = fixture.refusal(3 * MiB);
+    const std::string reported = fixture.refusal(3 * MiB);
     for (const char* part :
          {"space 1", "asked for 3145728 bytes", "free 2097152", "largest free block 2097152",
           "live 2097152 in 1 blocks", "deferred 0", "waited for 1 deferred", "the source says: the device is full"})
-        EXPECT_THAT(told, HasSubstr(part));
+        EXPECT_THAT(reported, HasSubstr(part));
     fixture.pool->free(live, {});
     static_cast<void>(fixture.take(4 * MiB));
     EXPECT_TRUE(fixture.pool->validate());
@@ -203,7 +203,7 @@ TEST(BlockPool, LimitBoundsWhatIsInUseAndDeferred) {
     static_cast<void>(fixture.take(MiB));
 }
 
-TEST(BlockPool, FreeBytesIsWhatCanReallyBeHad) {
+TEST(BlockPool, FreeBytesIsWhatCanBeAllocated) {
     const Fixture fixture{{.capacity = 8 * MiB, .region = 2 * MiB}};
     EXPECT_EQ(fixture.pool->free_bytes(), ByteCount{8 * MiB});
     FakeQueue queue;

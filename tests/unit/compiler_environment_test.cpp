@@ -191,7 +191,7 @@ TEST_F(CompilerEnvironment, ACacheDirectoryThatCannotBeWritten_IsDoneWithout) {
 
 // The kernel refuses the write as it does on a full disk, if with another number, and sends a signal whose default is
 // the process's end.
-TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNobody) {
+TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNoHandler) {
     static volatile std::sig_atomic_t signals = 0;
     const auto with_limit = [](void (*disposition)(int)) {
         return [disposition] {
@@ -201,7 +201,7 @@ TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNob
             const std::string answer = build_and_run();
             sigset_t mask;
             pthread_sigmask(SIG_SETMASK, nullptr, &mask);
-            return answer + (sigismember(&mask, SIGXFSZ) == 1 ? " blocked" : "") + (signals != 0 ? " told" : "");
+            return answer + (sigismember(&mask, SIGXFSZ) == 1 ? " blocked" : "") + (signals != 0 ? " handled" : "");
         };
     };
     const Environment environment{{"POCL_CACHE_DIR", folder().string()}};

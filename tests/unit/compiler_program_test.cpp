@@ -103,7 +103,7 @@ Access access_of_first(const std::string& source, const std::string& options = "
     return built.module ? built.module->kernels()[0].arguments[0].access : Access::overwrite;
 }
 
-TEST(CompilerAccess, DirectUses_AreTold) {
+TEST(CompilerAccess, DirectUses_AreReported) {
     EXPECT_EQ(access_of_first("kernel void k(global int* a) {}"), Access::none);
     EXPECT_EQ(access_of_first("kernel void k(global int* a, global int* b) { b[0] = a[0]; }"), Access::read);
     EXPECT_EQ(access_of_first("kernel void k(global int* a) { a[get_global_id(0)] = 1; }"), Access::write);
@@ -176,7 +176,7 @@ constexpr const char* own_global_ids = R"(
         a[first + group * size + item] = 10 * (int)(i + 5 * row());
     })";
 
-TEST(CompilerWorkGroups, GlobalIdThatAProgramAddsUpByItself_IsNoLookAtTheGroup) {
+TEST(CompilerWorkGroups, GlobalIdThatAProgramAddsUpByItself_DoesNotUseTheGroup) {
     const auto sees = [](const std::string& source, const char* options) {
         const Outcome built = build(source, options);
         EXPECT_TRUE(built.module) << built.log;

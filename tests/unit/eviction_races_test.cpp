@@ -93,7 +93,7 @@ TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
 }
 
 // A transfer to the host has failed, and nothing has looked at it since: the device has the only good bytes.
-TEST_F(Eviction, AHolderWithoutTheBytesIsNone) {
+TEST_F(Eviction, TheTargetOfAFailedTransferIsNoHolder) {
     MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
     const auto storage = written(world, 32 * KiB, 1);
     world.world.run();

@@ -129,7 +129,7 @@ TEST_F(Eviction, TheFurthestKnownUseGoesFirst) {
     world.world.run();
 }
 
-TEST_F(Eviction, CommandThatCannotFitTakesNothingAway) {
+TEST_F(Eviction, CommandThatCannotFitEvictsNothing) {
     MemoryWorld world{{.memory_bytes = 64 * KiB}};
     const auto kept = written(world, 16 * KiB, 1);
     const Ref<Storage> large[] = {world.storage(40 * KiB), world.storage(40 * KiB)};
@@ -255,7 +255,7 @@ TEST_F(EvictionByTwoContexts, NeitherLosesItsShareToTheOther) {
 }
 
 // Although the memory of the other one was used last.
-TEST_F(EvictionByTwoContexts, WhoIsBelowItsShareGetsTheOthersExcess) {
+TEST_F(EvictionByTwoContexts, AContextBelowItsShareGetsTheExcessOfTheOther) {
     for (const size_t i : {0u, 1u, 2u, 3u, 4u})
         use(one, i);
     use(another, 0);
@@ -266,7 +266,7 @@ TEST_F(EvictionByTwoContexts, WhoIsBelowItsShareGetsTheOthersExcess) {
     EXPECT_EQ(resident(one).size(), 2u);
 }
 
-TEST_F(EvictionByTwoContexts, WhoAsksNoMoreHasNoShare) {
+TEST_F(EvictionByTwoContexts, AContextThatAsksNoMoreHasNoShare) {
     divide();
     for (size_t i = 0; i < 24; ++i)
         use(one, i % 6);

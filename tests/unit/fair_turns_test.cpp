@@ -157,7 +157,7 @@ TEST_F(FairTurnsTest, OnlyRequestsThatFoundNoRoomMakeLaterOnesWait) {
     fair.leave();
 }
 
-TEST_F(FairTurnsTest, WhoMustNotWaitIsRefused) {
+TEST_F(FairTurnsTest, ARequestThatMustNotWaitIsRefused) {
     FairTurns fair;
     FairTurns::Flow flow;
     ASSERT_TRUE(fair.try_enter());

@@ -96,7 +96,7 @@ TEST(Fork, AThreadThatStaysInsideCutsTheChildOffAndNotTheParent) {
     EXPECT_EQ(status_of_child(library), static_cast<int>(Answer::computed));
 }
 
-TEST(Fork, WhoForksInACallbackIsNotWaitedFor) {
+TEST(Fork, AForkInACallbackDoesNotWaitForItsOwnThread) {
     Library library;
     const Inside callback;
     EXPECT_EQ(status_of_child(library), static_cast<int>(Answer::computed));

@@ -127,7 +127,7 @@ protected:
 };
 
 // More kernels than slots, values that jump, other events in between, and several chunks.
-TEST_F(LaunchTrace, LaunchesThatRepeatComeBackOneByOne) {
+TEST_F(LaunchTrace, LaunchesThatRepeatAreReadOneByOne) {
     for (const uint32_t kernels : {1u, 3u, 30u, 400u}) {
         ASSERT_TRUE(memory::trace::begin(path));
         const auto storage = make_ref<NumberedStorage>(4096);
@@ -153,7 +153,7 @@ TEST_F(LaunchTrace, LaunchesThatRepeatComeBackOneByOne) {
 
 // Up to more uses than a slot has room for, of whole storages and of parts, with every access; the ends of chunks fall between a launch and
 // its uses.
-TEST_F(LaunchTrace, LaunchesOfManyBuffersComeBackWithTheirUses) {
+TEST_F(LaunchTrace, LaunchesOfManyBuffersAreReadWithTheirUses) {
     ASSERT_TRUE(memory::trace::begin(path));
     std::vector<Ref<NumberedStorage>> storages;
     for (size_t i = 0; i < 20; ++i) {

@@ -65,7 +65,7 @@ TEST(LocalSize, PrimeRangesThatFitOneGroupBecomeOne) {
     EXPECT_EQ(choose_local_size({4036, 1, 1}, rules()), (Size3{1009, 1, 1}));
 }
 
-TEST(LocalSize, RangesWithoutGoodDivisorsGetWholeVectorsWhereNobodySees) {
+TEST(LocalSize, RangesWithoutGoodDivisorsGetWholeVectorsWhereKernelsDoNotSeeGroups) {
     using enum LocalSizeRules::Shape;
     EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules(unseen))[0], 256u);
     // 37 * 100003: 37 is no multiple of the vector width; 8 * 100003: groups of 8 are needlessly small.

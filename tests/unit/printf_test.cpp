@@ -84,7 +84,7 @@ TEST(Printf, LengthModifiersOfScalars_SelectTheTypesWidth) {
     EXPECT_EQ(Packed{}.add(~uint64_t{0}).text("%lx"), "ffffffffffffffff");
 }
 
-TEST(Printf, LengthModifiersOfCAlone_StandFor64Bits) {
+TEST(Printf, LengthModifiersOfCAlone_Mean64Bits) {
     const int64_t number = -(int64_t{1} << 40);
     EXPECT_EQ(Packed{}.add(number).add(~uint64_t{0}).text("%lld %llu"), "-1099511627776 18446744073709551615");
     EXPECT_EQ(Packed{}.add(uint64_t{7}).add(number).add(number).text("%zu %jd %td"), "7 -1099511627776 -1099511627776");

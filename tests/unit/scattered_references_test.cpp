@@ -19,7 +19,7 @@ struct Counted {
     });
 };
 
-TEST(ScatteredReferences, TheLastOneThatIsGivenUpDestroys) {
+TEST(ScatteredReferences, TheLastReferenceThatIsReleasedDestroys) {
     Counted object;
     object.references.take();
     object.references.give_up();
@@ -40,7 +40,7 @@ TEST(ScatteredReferences, NothingIsDestroyedWhileTheyAreScattered) {
 }
 
 // References go from thread to thread, and the handle is released meanwhile.
-TEST(ScatteredReferences, ThreadsThatGiveUpWhatOthersTookDestroyOnce) {
+TEST(ScatteredReferences, ThreadsThatReleaseWhatOthersTookDestroyOnce) {
     constexpr int threads = 4, steps = 2000;
     for (int round = 0; round < 50; ++round) {
         Counted object;

@@ -85,7 +85,7 @@ TEST_F(Trace, OffNothingIsRecorded) {
     EXPECT_EQ(std::filesystem::file_size(path), 0u);
 }
 
-TEST_F(Trace, EventsComeBackInOrderWithTheirTime) {
+TEST_F(Trace, EventsAreReadInOrderWithTheirTime) {
     ASSERT_TRUE(memory::trace::begin(path));
     constexpr uint64_t count = 5000;  // several chunks
     for (uint64_t i = 0; i < count; ++i)
@@ -103,7 +103,7 @@ TEST_F(Trace, EventsComeBackInOrderWithTheirTime) {
     EXPECT_EQ(trace.header.process, static_cast<uint32_t>(::getpid()));
 }
 
-TEST_F(Trace, TextsOfEveryLengthComeBack) {
+TEST_F(Trace, TextsOfEveryLengthAreRead) {
     ASSERT_TRUE(memory::trace::begin(path));
     std::vector<uint32_t> ids;
     for (size_t length = 0; length < 400; ++length) {
@@ -357,7 +357,7 @@ TEST_F(Trace, ReplayGrowsByTheRecordedPage) {
 }
 
 // In one event, with the storages' sizes from their creation.
-TEST_F(Trace, WholeUsesOfALaunchComeBackAsEventsOfTheirOwn) {
+TEST_F(Trace, WholeUsesOfALaunchAreReadAsEventsOfTheirOwn) {
     ASSERT_TRUE(memory::trace::begin(path));
     record_number(5);
     record_number(9);

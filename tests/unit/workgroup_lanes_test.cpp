@@ -195,7 +195,7 @@ TEST(Lanes, IndicesThatAGuardKeepsFromBeingNegative_AreRightWhereTheFirstLanesAr
     }
 }
 
-TEST(Lanes, GuardInsideAGuard_DoesNotStandForBoth) {
+TEST(Lanes, GuardInsideAGuard_DoesNotReplaceBoth) {
     Compiled program(R"(
         kernel void k(global const int* in, global int* out, int n) {
             int i = get_global_id(0), sum = 7;
@@ -260,7 +260,7 @@ TEST(Lanes, RowsUnderAGuard_AreAccessedAtOnce_WhereTheProcessorHasNoMasksForThei
 #endif
 }
 
-TEST(Lanes, VectorsOfEightAndMoreAreNotTakenApart) {
+TEST(Lanes, VectorsOfEightAndMoreAreNotSplit) {
     Compiled program(R"(
         kernel void k(global const float16* a, global float16* out) {
             int i = get_global_id(0);

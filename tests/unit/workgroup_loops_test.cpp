@@ -22,7 +22,7 @@ constexpr const char* logistic = R"(
         a[i] = v;
     })";
 
-TEST(Chains, LoopThatWaitsForItself_RunsSeveralVectorsAtOnce) {
+TEST(Chains, LoopWhoseIterationsWaitForEachOther_RunsSeveralVectorsAtOnce) {
     Compiled program(logistic, processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_TRUE(has(program, "fmul <64 x float>")) << program.optimised();
@@ -54,7 +54,7 @@ TEST(Chains, WorkItemsThatAreLeftOver_AreRight) {
     }
 }
 
-TEST(Chains, LoopsThatAreBusyOrGather_RunOneVector) {
+TEST(Chains, LoopsThatKeepTheProcessorBusyOrGather_RunOneVector) {
     for (const char* body :
          {"for (int r = 0; r < rounds; ++r) { float t = i * a[r]; v += t * t * t * t + t * t * t / 3 + t; }",
           "for (int r = 0; r < rounds; ++r) v = a[(int)v];", "while (v < rounds) v = v * v;"}) {

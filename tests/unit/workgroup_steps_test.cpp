@@ -205,7 +205,7 @@ TEST(Steps, RowsBackwards) {
 }
 
 // mad24 shifts its operands up and down again, so that only the code can know that rows are rows.
-TEST(Steps, RowsThatAreOnlyLikely_AreAskedFor) {
+TEST(Steps, RowsThatAreOnlyLikely_AreCheckedAtRunTime) {
     Compiled program(R"(
         kernel void k(global const uchar* in, global uchar* out, int columns, int rows, int step) {
             int x = get_global_id(0);
@@ -327,7 +327,7 @@ TEST(Steps, NumbersOfALoopThatWrapAround_AreAccessedApart) {
     }
 }
 
-TEST(Steps, NumbersThatAreExtended_AreAskedForByOneComparison) {
+TEST(Steps, NumbersThatAreExtended_AreCheckedByOneComparison) {
     for (const char* body : {"int at = i << 2; sum = in[at];", "for (uint at = i; at < n; at += s) sum += in[at];"}) {
         Compiled program("kernel void k(global const float* in, global float* out, int n, int s) {\n"
                          "  int i = get_global_id(0); float sum = 0;\n  " +

@@ -79,7 +79,7 @@ TEST(Atomics, UpdatesOfEveryOrderScopeAndSpace_AreCounted) {
     expect_updates<uint32_t>("uint", "atomic_uint");
 }
 
-TEST(Atomics, ExchangesAndFlags_TellWhatWasThere) {
+TEST(Atomics, ExchangesAndFlags_ReturnTheOldValue) {
     KernelRunner runner{R"(
 kernel void run(global int* out, global float* f) {
     volatile global atomic_int* a = (volatile global atomic_int*)out;

@@ -240,7 +240,7 @@ TEST(GeometricFunctions, EnormousAndTinyVectors_NeitherOverflowNorVanish) {
     });
 }
 
-TEST(GeometricFunctions, CrossProducts_StandUprightOnBoth) {
+TEST(GeometricFunctions, CrossProducts_ArePerpendicularToBoth) {
     for_floating_types([](auto zero, const std::string& type) {
         using T = decltype(zero);
         for (const int width : {3, 4}) {
