@@ -1,5 +1,5 @@
-// Host memory that is registered because of its use: which copies lead to it, what becomes of the pages, and the end of a region
-// while the driver is called.
+// Host memory that is registered because of its use: which copies cause it, what happens to the pages, and a region that is
+// released while the driver is called.
 #include "allocation/adaptive_pins.h"
 #include "allocation/sparse.h"
 #include "space/space_impl.h"
@@ -134,7 +134,7 @@ TEST_F(PinnedByUse, WhatIsCopiedOftenIsRegisteredOnce_WithAllOfACopyInOnePiece) 
     EXPECT_EQ(device_.bytes(), often.size);
 }
 
-// Neither a copy's ends nor those of the one beside it are at granules.
+// The ends of neither copy are at the ends of granules.
 TEST_F(PinnedByUse, NeighboursThatShareAGranuleRegisterItOnce) {
     const driver::Memory first = part(1 * MiB + 512, 8 * MiB);
     const driver::Memory second = part(9 * MiB + 512, 8 * MiB);
@@ -242,7 +242,7 @@ TEST_F(PinnedByUse, WhatIsRefusedStaysPageable_AndIsNotAskedForAgain) {
     byte(0) = std::byte{7};
     source_.discard(part(0, 8 * MiB));
     EXPECT_EQ(byte(0), std::byte{0});
-    // It counts no longer against what may be registered.
+    // It no longer counts against the limit of registered memory.
     device_.refuses = false;
     copy(part(16 * MiB, 48 * MiB), copies);
     pins_.wait_until_idle();
@@ -267,7 +267,7 @@ TEST_F(PinnedByUse, OtherMemoryIsIgnored) {
     EXPECT_EQ(device_.adds(), 0u);
 }
 
-// In the child, the thread does not exist and the device is lost: regions come and go, and nothing waits.
+// In the child, the thread does not exist and the device is lost: regions are reserved and released, and nothing waits.
 TEST_F(PinnedByUse, AChildThatIsForkedDuringARegistrationGoesOn) {
     device_.hold(true);
     copy(part(0, 8 * MiB), copies);
@@ -314,7 +314,7 @@ TEST_F(PinnedByUse, CopiesRegionsAndDiscardsOfSeveralThreadsDoNotMeet) {
     EXPECT_EQ(device_.bytes(), 32 * MiB);
 }
 
-// A registration takes time, in which a region that goes has to wait.
+// A registration takes time; a region that is released meanwhile has to wait.
 TEST_F(PinnedByUse, ALargeCopyIsRegisteredInPieces) {
     AdaptivePins pins{ByteCount{1024 * MiB}};
     pins.add_device(device_);

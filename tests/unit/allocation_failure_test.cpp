@@ -1,5 +1,5 @@
 // Every allocation of the host's memory that a command makes fails in turn: the command fails or succeeds, no lock stays
-// held, the bytes stay what they were, and nothing goes on in memory of the application. An executable of its own,
+// held, the bytes stay what they were, and no operation still uses the application's memory. An executable of its own,
 // because it replaces operator new.
 #include "allocation/sparse.h"
 #include "support/memory_world.h"
@@ -235,7 +235,7 @@ TEST(AllocationFailure, ReleasingAStorageThatTwelveQueuesUse) {
     }
 }
 
-// The same after the context has gone: the storage needs no domain for its end.
+// The same after the context was destroyed: the destruction of a storage needs no domain.
 TEST(AllocationFailure, ReleasingADomainAfterAStorageThatCouldNotEnd) {
     MemoryWorld world{{.queues = 12}};
     Ref<Storage> storage = world.storage(size);
@@ -350,7 +350,7 @@ TEST(AllocationFailure, MapOfAPartOfALargeStorage) {
     EXPECT_GT(failures, 0);
 }
 
-// A destructor cannot fail: what it cannot remember, it waits for.
+// A destructor cannot fail: without memory for its list of operations, it is tried again later (decision 68).
 TEST(AllocationFailure, ReleaseWithWorkInFlight) {
     for (int64_t n = 0; n < 40; ++n) {
         Scene scene{Peers::none};

@@ -328,7 +328,7 @@ TYPED_TEST(AllocatorConformance, HostMemoryThatRunsOutLosesNoDeviceMemory) {
                 if (has_failed) {
                     EXPECT_TRUE(lease());
                 }
-                // As many as there are without a failure.
+                // As many blocks as without a failure.
                 EXPECT_LE(fresh.source->address_ranges, TypeParam::grows ? 2 : 0);
                 for (const Lease& leased : leases)
                     blocks.push_back(leased.block);

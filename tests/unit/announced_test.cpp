@@ -1,4 +1,4 @@
-// What commands that are held back will use: as a plain list reports it, in a number of steps that grows with the commands only.
+// What commands that are held back will use: the same results as a plain list, in a number of steps that grows with the commands only.
 #include "announced.h"
 
 #include <algorithm>

@@ -63,7 +63,7 @@ TEST(GrowingPoolThatIsFull, ScatteredPagesMakeRoomForALargeBlock) {
     EXPECT_TRUE(fixture.source->has_memory(large));
     EXPECT_EQ(fixture.source->reserved, 64 * MiB);
     EXPECT_EQ(fixture.source->decommitted, 32 * MiB);
-    // Nothing was moved in vain where there is not enough.
+    // Where there are too few pages, none was moved.
     EXPECT_NE(fixture.refusal(page, WhenFull::fail), "");
     EXPECT_EQ(fixture.source->decommitted, 32 * MiB);
     fixture.pool->free(large, {});
@@ -109,7 +109,7 @@ TEST(GrowingPoolThatIsFull, AllOfAMemoryWithoutBlocksIsThere) {
     }
 }
 
-// The pages of what commands in flight use are needed elsewhere.
+// Pages that commands in flight use are needed elsewhere.
 TEST(GrowingPoolThatIsFull, ARequestWaitsForMemoryThatWasMerged) {
     for (uint64_t size = page; size <= 64 * MiB; size += page / 2) {
         PoolWithGaps pool;
@@ -162,7 +162,7 @@ TEST_F(GrowingPool, OnlyWholePagesGoBack) {
         give(block);
 }
 
-// What commands in flight use stays, and stays committed.
+// Memory that commands in flight use stays committed, at its place.
 TEST_F(GrowingPool, PagesInFlightStay) {
     FakeQueue queue, other;
     const LeaseTerms terms{LeaseTerms::Consumer::device, &queue, WhenFull::wait};

@@ -1,4 +1,4 @@
-// Who gets memory when, and what a pool does without its lock and without host memory.
+// Which request gets memory when, and what a pool does without its lock and without host memory.
 #include "support/no_memory.h"
 #include "support/pool_fixture.h"
 
@@ -19,7 +19,7 @@ using namespace test;
 
 constexpr LeaseTerms on_device{LeaseTerms::Consumer::device};
 
-// A thread that allocates and frees small blocks without end must not take what another one waits for.
+// A thread that allocates and frees small blocks without end must not take the memory that another thread waits for.
 TEST(BlockPool, RequestThatWaitsIsServedBeforeLaterOnes) {
     const Fixture fixture{{.capacity = 8 * MiB, .region = 8 * MiB}};
     FakeQueue queue;
@@ -35,7 +35,7 @@ TEST(BlockPool, RequestThatWaitsIsServedBeforeLaterOnes) {
         return true;
     };
     ASSERT_TRUE(churn(8));
-    // Without turns, others would take what the wait gives back.
+    // Without turns, other threads would take the memory that the wait releases.
     queue.on_wait = [&] {
         queue.complete(queue.waited.back());
         if (queue.waited.size() < 100)
@@ -250,7 +250,7 @@ TEST(BlockPool, ThreadsThatMeetKeepSmallBlocksOfTheirOwn_AndFiguresStayExact) {
     EXPECT_EQ(now.allocations, 160'000u);
     EXPECT_EQ(now.frees, 160'000u);
     EXPECT_TRUE(fixture.pool->validate());
-    // What the threads keep is there for a request that needs it.
+    // Blocks that threads keep are available to a request that needs them.
     static_cast<void>(fixture.take(16 * MiB));
 }
 
@@ -386,7 +386,7 @@ TEST(BlockPoolLease, PendingNeighboursAreMergedForALargerBlock) {
     fixture.pool->free(leased->block, leased->after.view());
 }
 
-// The consumer's queue comes behind them, so this costs it nothing; another queue would have to wait.
+// The consumer's queue executes after them anyway, so this costs it nothing; another queue would have to wait.
 TEST(BlockPoolLease, PendingNeighboursOfTheQueueAreUsedBeforeMoreIsReserved) {
     const Fixture fixture{{.capacity = 64 * MiB, .region = 4 * MiB}};
     FakeQueue queue, other;
@@ -415,7 +415,7 @@ TEST(BlockPoolLease, PendingNeighboursOfTheQueueAreUsedBeforeMoreIsReserved) {
         fixture.pool->free(block, {});
 }
 
-// Neither a block between them nor a use on another queue is passed over.
+// Blocks are not merged over a block between them, nor over a use on another queue.
 TEST(BlockPoolLease, WhatIsInUseBetweenPendingBlocksStays) {
     const Fixture fixture{{.capacity = 64 * MiB, .region = 4 * MiB}};
     FakeQueue queue, other;

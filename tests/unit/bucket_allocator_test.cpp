@@ -1,4 +1,4 @@
-// What is the bucket policy's own.
+// Rules that only the bucket policy has.
 #include "support/pool_fixture.h"
 
 #include <memory/bucket_allocator.h>

@@ -71,7 +71,7 @@ TEST_F(Compaction, OneReplicaMovesAndNothingLeavesTheMemory) {
     EXPECT_TRUE(storages[1]->validate() && storages[3]->validate() && world.space(1).pool().validate());
 }
 
-// The new owner's commands wait on the device for the copy out of the way.
+// The new owner's commands wait on the device for the copy that moves the old replica.
 TEST_F(Compaction, NoThreadWaits) {
     release({0, 2});
     const size_t before = world.world.operations_executed();
@@ -149,7 +149,7 @@ TEST_F(Compaction, ReplicasOfAnotherContextMove) {
     const std::unique_ptr<Domain> other = Domain::create(spaces);
     release({1, 2, 3});
     {
-        // Theirs lies behind what is released next.
+        // Their memory is behind the block that is released next.
         const auto theirs = written_by(*other, 16 * KiB, 50);
         const auto behind = written(16 * KiB, 4);
         world.world.run();
@@ -166,8 +166,8 @@ TEST_F(Compaction, ReplicasOfAnotherContextMove) {
     world.world.run();
 }
 
-// Storages of random sizes come and go, always as many bytes as the memory has at most. Where moving does not help, a large one is in
-// the way of others, memory is evicted. No byte is lost.
+// Storages of random sizes come and go, always as many bytes as the memory has at most. Where moving does not help, because a large one
+// is between others, memory is evicted. No byte is lost.
 TEST_F(Compaction, RandomSizesLoseNoByte) {
     release({0, 1, 2, 3});
     storages.clear();

@@ -1,4 +1,4 @@
-// The cache on disk returns what was stored under a key, or nothing, whatever lies in its directory.
+// The cache on disk returns what was stored under a key, or nothing, whatever its directory contains.
 #include "files/cache.h"
 
 #include <base/options.h>

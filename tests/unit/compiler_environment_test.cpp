@@ -1,6 +1,6 @@
-// What surrounds the compiler is missing, damaged or full: a build says so, or does without.
+// Files that the compiler needs are missing or damaged, or the disk is full: the build reports it, or works without them.
 //
-// Where the compiler looks is settled at its first use, so each case runs in a child of its own.
+// The compiler reads the environment at its first use, so each case runs in a child process of its own.
 #include "compiler_support.h"
 
 #include <algorithm>
@@ -168,7 +168,7 @@ TEST_F(CompilerEnvironment, DamagedBuiltIns_AreNamed) {
     std::ofstream(archive) << "this is no archive of built-ins, but it is long enough for a header, one would think.";
     EXPECT_TRUE(contains(answer(), "build failure")) << answer();
     EXPECT_TRUE(contains(answer(), archive.string())) << answer();
-    // A header and an index that promise more than there is.
+    // A header and an index that name more bytes than the file has.
     fs::copy_file(POLDER_TEST_BUILTINS, archive, fs::copy_options::overwrite_existing);
     fs::resize_file(archive, fs::file_size(archive) / 2);
     EXPECT_TRUE(contains(answer(), "build failure")) << answer();
@@ -189,8 +189,8 @@ TEST_F(CompilerEnvironment, ACacheDirectoryThatCannotBeWritten_IsDoneWithout) {
         EXPECT_EQ(in_child({{"POCL_CACHE_DIR", place}}, build_and_run), "5") << place;
 }
 
-// The kernel refuses the write as it does on a full disk, if with another number, and sends a signal whose default is
-// the process's end.
+// The system refuses the write as on a full disk, with another error number, and sends a signal that by default ends
+// the process.
 TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNoHandler) {
     static volatile std::sig_atomic_t signals = 0;
     const auto with_limit = [](void (*disposition)(int)) {
@@ -319,5 +319,5 @@ TEST_F(CompilerEnvironment, KernelsBuiltForADebugger_SayWhereTheirVariablesAre) 
         std::any_of(changes.begin(), changes.end(), [](const auto& value) { return contains(value, "poison"); }));
 }
 
-} // namespace
-} // namespace polder::compiler::test
+}  // namespace
+}  // namespace polder::compiler::test

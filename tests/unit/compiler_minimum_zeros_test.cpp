@@ -1,4 +1,4 @@
-// fmin and fmax: the number of a number and a NaN, and either of two zeros.
+// fmin and fmax: they return the other operand when one is a NaN, and either of two zeros.
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "targets/host/minimum_zeros.h"

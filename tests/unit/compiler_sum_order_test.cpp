@@ -54,7 +54,7 @@ private:
     std::unique_ptr<llvm::Module> module_;
 };
 
-// (early + constant) + late, with the constant out of sight of those who would move it.
+// (early + constant) + late, with the constant hidden from passes that would move it.
 bool adds_constant_first(llvm::Value* sum, llvm::Value* early, llvm::Value* late) {
     llvm::Value* hidden = nullptr;
     return match(sum, m_c_Add(m_OneUse(m_c_Add(m_Value(hidden), m_Specific(early))), m_Specific(late))) &&

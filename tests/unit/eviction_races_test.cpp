@@ -92,7 +92,7 @@ TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
     EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
 }
 
-// A transfer to the host has failed, and nothing has looked at it since: the device has the only good bytes.
+// A transfer to the host has failed, and no command has used the storage since: only the device has the right bytes.
 TEST_F(Eviction, TheTargetOfAFailedTransferIsNoHolder) {
     MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
     const auto storage = written(world, 32 * KiB, 1);
@@ -107,7 +107,7 @@ TEST_F(Eviction, TheTargetOfAFailedTransferIsNoHolder) {
     EXPECT_TRUE(storage->validate());
 }
 
-// Likewise when the transfer fails at once to which the eviction would leave the bytes.
+// The same when the transfer that should move the evicted bytes fails at once.
 TEST_F(Eviction, BytesStayWhereTheyAreWhenTheyCannotBeWrittenBack) {
     MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};
     const auto storage = written(world, 32 * KiB, 1);

@@ -104,7 +104,7 @@ TEST_F(Eviction, LeastRecentlyUsedGoesFirst) {
     world.world.run();
 }
 
-// Of commands that are held back it is known what they will use.
+// The memory that commands which are held back will use is known.
 TEST_F(Eviction, TheFurthestKnownUseGoesFirst) {
     MemoryWorld world{{.memory_bytes = 64 * KiB}};
     std::vector<Ref<Storage>> storages;
@@ -240,7 +240,7 @@ protected:
     Context one, another;
 };
 
-// The other one evicts its own memory, as long as this one is not seen to ask no more.
+// The other context evicts its own memory, as long as this one counts as asking.
 TEST_F(EvictionByTwoContexts, NeitherLosesItsShareToTheOther) {
     divide();
     for (size_t i = 0; i < 5; ++i) {
@@ -254,7 +254,7 @@ TEST_F(EvictionByTwoContexts, NeitherLosesItsShareToTheOther) {
     }
 }
 
-// Although the memory of the other one was used last.
+// Although the other context's memory was used last.
 TEST_F(EvictionByTwoContexts, AContextBelowItsShareGetsTheExcessOfTheOther) {
     for (const size_t i : {0u, 1u, 2u, 3u, 4u})
         use(one, i);
@@ -295,7 +295,7 @@ TEST_F(Eviction, PartsOfOneStorageTakeTurns) {
     EXPECT_TRUE(storage->validate());
 }
 
-// Half of a part is in the way of a larger one that only fits without it.
+// Half of a replica blocks the place of a larger one, which only fits without it.
 TEST_F(Eviction, APartMakesRoomForTheLargerOneThatReplacesIt) {
     MemoryWorld world{{.memory_bytes = 256 * KiB}};
     const auto storage = world.storage(1024 * KiB);
@@ -409,7 +409,7 @@ TEST_F(Eviction, SearchesDoNotGrowWithTheNumberOfReplicas) {
     EXPECT_LE(examined_per_use(4096), most_per_use);
 }
 
-// What is planned to go stays when it was used since. What ends or loses its memory meanwhile is no victim.
+// A planned victim that was used since stays. A storage that is destroyed or loses its memory meanwhile is no victim.
 TEST_F(Eviction, PlannedVictimsAreCheckedAgain) {
     constexpr uint64_t size = 128;
     constexpr size_t replicas = 1024;

@@ -72,7 +72,7 @@ TEST_F(FairTurnsTest, ThreeFlowsAlternate) {
         EXPECT_NEAR(each, 50, 3);
 }
 
-// What did not ask for a while comes next, but only once.
+// A flow that did not ask for a while gets the next turn, but only one.
 TEST_F(FairTurnsTest, NothingIsSavedUp) {
     FairTurns fair;
     FairTurns::Flow busy;

@@ -35,7 +35,7 @@ private:
     uint64_t calls_ POLDER_GUARDED_BY(mutex_) = 0;
 };
 
-// The exit status of a child that makes a few calls; negative when it was killed because it hung.
+// The exit status of a child that makes a few calls; negative when the child hung and was killed.
 int status_of_child(Library& library) {
     const pid_t child = fork();
     if (child == 0) {

@@ -148,7 +148,7 @@ TEST(KeptStretches, StayWithinTheLimit) {
     EXPECT_TRUE(world.space(0).pool().validate());
 }
 
-// What a storage has of an earlier one is its own until it gives it back.
+// Pages that a storage has from an earlier one belong to it until they are given back.
 TEST(KeptStretches, ARefusedFirstPartChangesNothing) {
     MemoryWorld world{{}};
     std::byte* const address = use_pages(world, 0, 10).address;
@@ -179,7 +179,7 @@ TEST(KeptStretches, RefusedPartWithGapsCostsNothing) {
     EXPECT_EQ(live(world), 8 * page());
 }
 
-// Two parts of one command: what the first finds of an earlier storage does not stay uncounted when the second is refused.
+// Two parts of one command: pages that the first one finds from an earlier storage are counted again when the second is refused.
 TEST(KeptStretches, APartThatIsTakenBackLeavesNoPages) {
     MemoryWorld world{{}};
     std::byte* const address = use_pages(world, 0, 10).address;

@@ -68,7 +68,7 @@ TEST(LastLaunch, SizesBeyondTheDimensionsAreNotRead) {
 
 // --- steps of readers and writers in chosen orders ---
 
-// Lets threads execute their atomic operations in the order of a plan, one at a time.
+// Makes threads execute their atomic operations in the order of a plan, one at a time.
 class Steps {
 public:
     using Thread = size_t;
@@ -109,7 +109,7 @@ private:
             ++at_;
         return at_ < plan_.size() && plan_[at_].thread == thread;
     }
-    // The operation before this one is over when its thread comes here again.
+    // The previous operation is complete when its thread comes here again.
     void finish_operation(Thread thread) {
         if (executing_ == thread)
             executing_ = none;
@@ -140,7 +140,7 @@ private:
     std::condition_variable changed_;
     std::vector<bool> ended_;
     std::vector<Turn> plan_;
-    size_t at_ = 0;  // the turn that is on
+    size_t at_ = 0;  // the current turn
     Thread executing_ = none;
 };
 thread_local Steps::Current Steps::current;

@@ -174,7 +174,7 @@ TEST_F(LaunchTrace, LaunchesOfManyBuffersAreReadWithTheirUses) {
     std::vector<RecordedLaunch> launches;
     for (uint64_t value = 1; value < 6000; ++value) {
         RecordedLaunch& launch = kinds[random() % kinds.size()];
-        // Now and then one thing of a use is another.
+        // Sometimes one property of a use differs.
         if (random() % 50 == 0 && !launch.uses.empty()) {
             Use& use = launch.uses[random() % launch.uses.size()];
             switch (random() % 4) {
@@ -247,7 +247,7 @@ TEST_F(LaunchTrace, TimesStayInOrder_AndAreExactWhenLaunchesAreSlow) {
     }
 }
 
-// What version 2 wrote: 16 slots, times in ticks.
+// The format of version 2: 16 slots, times in ticks.
 TEST_F(LaunchTrace, Version2IsRead) {
     {
         std::ofstream file(path, std::ios::binary);

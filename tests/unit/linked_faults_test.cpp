@@ -1,5 +1,5 @@
 // Memory that the host and a device with unified memory share, where the driver's change of the owner fails: the command fails, the owner stays
-// who it was, and the next command makes the change again.
+// the same, and the next command makes the change again.
 #include "support/linked_fixture.h"
 
 #include <functional>
@@ -135,7 +135,7 @@ TEST_F(LinkedMemory, WhenAChangeOfTheOwnerFailsTheOldOwnerGoesOn) {
     }
 }
 
-// The block of a storage that is released while the device owns it is the next storage's, on the host's side: the map that failed is made again.
+// A storage is released while the device owns its block. The next storage uses the block on the host's side: the map that failed is made again.
 TEST_F(LinkedMemory, AReleasedBlockWhoseLastMapFailsIsTheHostsBeforeItIsUsedAgain) {
     for (const int failures : {1, 2, 3}) {
         SCOPED_TRACE(failures);

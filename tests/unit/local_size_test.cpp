@@ -72,7 +72,7 @@ TEST(LocalSize, RangesWithoutGoodDivisorsGetWholeVectorsWhereKernelsDoNotSeeGrou
     EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(any))[0], 37u);
     EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(unseen))[0], 256u);
     EXPECT_EQ(choose_local_size({8 * 100003, 1, 1}, rules(unseen))[0], 256u);
-    // Good divisors stay.
+    // Sizes with good divisors do not change.
     EXPECT_EQ(choose_local_size({192 * 1000, 1, 1}, rules(unseen))[0],
               choose_local_size({192 * 1000, 1, 1}, rules())[0]);
     EXPECT_EQ(choose_local_size({5, 1, 1}, rules(unseen))[0], 5u);

@@ -1,4 +1,4 @@
-// The kernels that come with the benchmarks, in PTX: each has been the hard case of something.
+// The benchmarks' kernels in PTX: each was once a hard case.
 #include "ptx_support.h"
 
 #include <algorithm>

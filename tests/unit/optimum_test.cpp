@@ -155,7 +155,7 @@ TEST_F(Optimum, PartsAreCountedByTheirBytes) {
     memory(2 * KiB);
     launch({1}, writes, {0, KiB});
     launch({1}, writes, {KiB, 2 * KiB});
-    launch({2}, writes, {0, 512});  // half of a part would do, but pieces go whole
+    launch({2}, writes, {0, 512});  // half of a piece would be enough, but pieces are evicted whole
     launch({1}, reads, {0, 2 * KiB});
     EXPECT_EQ(moves().optimum_bytes, 2 * KiB);
 }

@@ -164,7 +164,7 @@ TEST(Partial, GatheringWaitsForWhatIsInFlightAndFreesAfterwards) {
         world.kernel(world.on(1, {&done, 1}, 0), {use(storage, {0, 256 * KiB}, Access::read)},
                      [&](const auto& at) { seen.assign(at[0], at[0] + 256 * KiB); });
         EXPECT_EQ(world.space(1).pool().statistics().live_blocks, 1u);
-        // The part that was replaced is used again by another storage, behind everything that used it.
+        // Another storage uses the memory of the replaced part, after everything that used it.
         const auto next = world.storage(128 * KiB);
         world.kernel(world.on(1, {}, 1), {use(next, {0, 128 * KiB}, Access::overwrite)}, fill(128 * KiB, std::byte{9}));
         world.world.run();

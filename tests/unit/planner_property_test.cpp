@@ -16,7 +16,7 @@ TEST(Coherence, RandomCommandsOnOneToFourMemoriesAgreeWithAModelOfEveryByte) {
     }
 }
 
-// Twelve storages of up to 384 bytes, and devices of 2048: what a command uses fits, all together do not.
+// Twelve storages of up to 384 bytes, and devices of 2048: the storages of one command fit, all together do not.
 TEST(Coherence, RandomCommandsOnMemoriesThatAreTooSmallKeepEveryByte) {
     for (uint64_t seed = 1; seed <= seeds(2000); ++seed) {
         RandomChoices choices{seed};

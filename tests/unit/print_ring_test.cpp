@@ -1,4 +1,4 @@
-// Formatting of what kernels left in a printf ring, well-formed and not.
+// Formatting of the records that kernels wrote into a printf ring, well-formed and not.
 #include <cstring>
 #include <gtest/gtest.h>
 #include <kernel/print_ring.h>

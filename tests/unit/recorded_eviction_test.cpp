@@ -1,5 +1,5 @@
-// What is reported of a memory that is full. In a trace, a refusal that an eviction makes good is no failure of a command. Needs
-// POCL_DEBUG=memory.
+// What is reported of a memory that is full. In a trace, a refusal after which an eviction succeeds is no failure of a command.
+// Needs POCL_DEBUG=memory.
 #include "support/memory_world.h"
 #include "trace/replay.h"
 #include "trace/trace_file.h"

@@ -1,4 +1,4 @@
-// Buffers in the application's memory that are released while commands, maps and evictions use them: whose the memory is, and when.
+// Buffers in the application's memory that are released while commands, maps and evictions use them: who owns the memory, and when.
 #include "support/eviction_fixture.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The lists of storages that may be evicted: storages come, go, lose their memory and get it again while a search claims and plans them.
+// The lists of storages that may be evicted: storages are created and destroyed, lose their memory and get it again while a search claims and plans them.
 #include "space/residents.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 using Which = Residents::Claimed::Which;
 
-// Stands for a storage with its lock.
+// Imitates a storage with its lock.
 struct Fake {
     static constexpr uint32_t alive = 0x600D;
     Fake() { entry.storage = reinterpret_cast<StorageImpl*>(this); }
@@ -74,7 +74,7 @@ TEST(Residents, ThePlanHasAnOrderOfItsOwn) {
     EXPECT_TRUE(all_of(residents).empty());
 }
 
-// Also when who has claimed it puts it back into a list, as moving a replica does.
+// Also when the claiming thread returns it to a list, as moving a replica does.
 TEST(Residents, TheEndWaitsForTheClaimThenLeavesAllLists) {
     Residents residents;
     Fake fake;
@@ -99,7 +99,7 @@ TEST(Residents, TheEndWaitsForTheClaimThenLeavesAllLists) {
     EXPECT_TRUE(all_of(residents).empty());
 }
 
-// Who ends a storage frees it at once, so a search that still used it would read freed memory.
+// A storage is freed as soon as it is destroyed, so a search that still used it would read freed memory.
 TEST(Residents, WhatIsClaimedDoesNotEnd) {
     constexpr int rounds = 400;
     Residents residents;

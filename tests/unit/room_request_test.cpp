@@ -1,4 +1,4 @@
-// Requests for room in a full memory: whom they wait for, and for how long. No test depends on how fast another thread is: a time is only a guard
+// Requests for room in a full memory: which threads they wait for, and for how long. No test depends on how fast another thread is: a time is only a guard
 // against hanging.
 #include "domain_impl.h"
 #include "support/eviction_fixture.h"
@@ -105,7 +105,7 @@ TEST_F(RoomRequests, ARequestThatWaitsForOthersChangesNothing) {
 }
 
 // Each of two devices' requests evicts to the host, and one on the host evicts to the devices: none has room, and each holds what another one
-// looks at. They fail after a few searches; their turns and guards are free again.
+// searches. They fail after a few searches; their turns and guards are free again.
 TEST_F(RoomRequests, ThoseThatCannotBeServedDoNotWaitForOneAnother) {
     constexpr uint64_t replicas = 16;
     constexpr int requests = 8;
@@ -189,7 +189,7 @@ TEST_F(RoomRequests, TheTurnOfHostMemoryIsWaitedForInOrder) {
     EXPECT_EQ(read(world, *victim, 0), pattern(KiB, 2));
 }
 
-// How often the calling thread has left the processor to wait.
+// How often the calling thread has slept to wait.
 long waits() {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);

@@ -84,7 +84,7 @@ TEST_F(StrictOvercommit, FreeFiguresFollow) {
     say_committed(990);
     EXPECT_LE(space->free_bytes(), ByteCount{10 * MiB});
     EXPECT_LE(space->budget().available, ByteCount{10 * MiB});
-    // What is reserved counts for the system already, and is still free for buffers.
+    // The system has already counted reserved memory, and it is still free for buffers.
     const auto block = space->pool().allocate(ByteCount{MiB}, Alignment{128});
     ASSERT_TRUE(block);
     const uint64_t reserved = space->pool().statistics().reserved.value;

@@ -68,7 +68,7 @@ TEST_F(TransferFaults, AFailedTransferToTheHostIsNotTheSourceOfAnother) {
     EXPECT_TRUE(storage->validate());
 }
 
-// What a kernel has written over bytes that never arrived is the only content there is.
+// A kernel has written over bytes that never arrived: its result is the only content.
 TEST_F(TransferFaults, TheOnlyHolderStaysOne) {
     break_copies();
     world.kernel(world.on(2), {{storage.get(), whole, Access::read_write}});
@@ -103,7 +103,7 @@ TEST_F(TransferFaults, ACommandFailsWhenATransferToItHasFailedAlready) {
     const auto target = world.storage(size);
     EXPECT_TRUE(
         fails(world.domain->copy(world.on(2), *storage, StorageRect::of(whole), *target, StorageRect::of(whole))));
-    // Of a rectangle, which has no short way.
+    // Of a rectangle, which has no short path.
     const StorageRect rows{0, {size / 4, 2, 1}, {size / 2, size}};
     break_copies();
     EXPECT_TRUE(fails(world.domain->map(world.on(0), *storage, rows, MapAccess::read)));
@@ -167,7 +167,7 @@ TEST_F(TransferFaults, ACommandFailsWhenTheFirstOfSeveralTransfersOnOneQueueFail
     world.world.run();
     EXPECT_NE(done.queue->status(done.value), Status::success);
     EXPECT_FALSE(was_executed);
-    // All is there at the next use.
+    // At the next use all bytes are there.
     size_t same = 0;
     const auto next = world.kernel(world.on(1), uses, [&](const auto& at) {
         for (const std::byte* each : at)

@@ -243,7 +243,7 @@ TEST(TransferFull, TwoThreadsThatFirstUseAStorageGiveItMemoryOnce) {
     }
 }
 
-// As when the threads that have the storages wait themselves, for this one among others: a search looks at all of them each time.
+// The threads that hold the storages wait themselves, also for this one: each search looks at all storages.
 TEST(TransferFull, ARequestThatOthersKeepOutSearchesAFewTimes) {
     constexpr uint64_t replicas = 64;
     MemoryWorld world{{.separate_memories = 1, .memory_bytes = replicas * 1024}};

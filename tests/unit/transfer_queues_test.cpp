@@ -1,4 +1,4 @@
-// Which hidden queue a transfer runs on, and for how long a long transfer keeps others out.
+// Which hidden queue a transfer runs on, and for how long a long transfer delays others.
 #include "support/memory_world.h"
 
 #include <atomic>
@@ -95,7 +95,7 @@ public:
         });
         settle();
     }
-    // Until the thread waits for a lock or has finished: else the whole copy could be over before the system runs it again.
+    // Until the thread waits for a lock or has finished. Otherwise the whole copy could end before the system runs the thread again.
     void settle() const {
         const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
         while (!finished_ && !is_asleep() && std::chrono::steady_clock::now() < end)
@@ -271,7 +271,7 @@ TEST_F(LongCopy, SurvivesEvictionsInBetween) {
         other.join();
         world->world.on_copy = {};
         world->world.run();
-        // The target has taken its place back from the third storage, which had taken it.
+        // The target has memory again, which the third storage had taken.
         EXPECT_FALSE(world->domain->is_reserved(space == 1 ? *from : *third, all, SpaceId{space}));
         EXPECT_EQ(done->queue->status(done->value), Status::success);
         EXPECT_TRUE(contents(*to, 2) == bytes);

@@ -275,7 +275,7 @@ TEST_F(Transfer, ManyRowsStayApartWhereOthersHoldTheBytesBetween) {
     EXPECT_EQ(seen, expected);
 }
 
-// Small gaps that were never written are taken with the rows; the other device's bytes are not.
+// Small gaps that were never written are included with the rows; the other device's bytes are not.
 TEST_F(Transfer, ManyRowsTakeSmallGapsThatWereNeverWritten) {
     const auto storage = world.storage(size);
     const std::vector<std::byte> left = pattern(24 * 8, 7), right = pattern(24 * 8, 9);
@@ -294,7 +294,7 @@ TEST_F(Transfer, ManyRowsTakeSmallGapsThatWereNeverWritten) {
     }
 }
 
-// Large gaps that were never written are not taken: they would be moved with the rows.
+// Large gaps that were never written are not included: they would be moved with the rows.
 TEST_F(Transfer, ManyRowsLeaveLargeGapsAlone) {
     constexpr uint64_t pitch = 8192;
     const auto storage = world.storage(20 * pitch);

@@ -1,4 +1,4 @@
-// Who waits for whom when requests for memory take turns.
+// Which requests for memory wait for which others when they take turns.
 #include "support/allocator_fixture.h"
 
 #include <atomic>
@@ -54,7 +54,7 @@ long waits() {
     return usage.ru_nvcsw;
 }
 
-// The second thread comes while the first one gets a region. Once there is room, neither has anything to wait for.
+// The second thread asks while the first one reserves a region. Once there is room, neither has to wait.
 TYPED_TEST(TurnsOf, ThreadsThatMetInTheSlowPathGoOnWithoutWaitingForEachOther) {
     constexpr long pairs = 20'000;
     std::atomic<bool> is_reserving{false}, is_coming{false};

@@ -26,7 +26,7 @@ class Warp {
 public:
     using Values = std::array<uint32_t, warp_size>;
 
-    // What the members gave, when all of them have come.
+    // The values of the members, when all of them have arrived.
     Values exchange(uint32_t lane, uint32_t members, uint32_t value) {
         std::unique_lock lock(mutex_);
         if (arrived_ == 0)
@@ -192,7 +192,7 @@ void sub_group_barrier(unsigned);
 
 namespace {
 
-// Who takes part: the work-group's size, which of its sub-groups, and the work-items that are active under divergent control.
+// The participants: the work-group's size, which of its sub-groups, and the work-items that are active under divergent control.
 struct Case {
     uint32_t group_size;
     uint32_t sub_group;

@@ -8,7 +8,7 @@ namespace {
 
 bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
 
-// The step between neighbours is known but for a sum that wraps around, which one comparison asks: no address is computed for each lane.
+// The step between neighbours is known unless a sum wraps around, which one comparison checks: no address is computed for each lane.
 TEST(Counters, OfTheSizeOfTheLaunch_AccessRows) {
     for (const std::string type : {"int", "uint"}) {
         Compiled program("kernel void k(global float* a, global const float* b, " + type + " n) { for (" + type +

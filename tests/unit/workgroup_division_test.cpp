@@ -54,7 +54,7 @@ void expect_exact(const std::string& type) {
         program.run({1, {values.size(), 1, 1}, {37, 1, 1}},
                     Arguments().add(values.data()).add(quotients.data()).add(remainders.data()).add(divisor));
         if (divisor == 0)
-            continue;  // need only end
+            continue;  // the result is undefined; the kernel must only end
         for (size_t i = 0; i < values.size(); ++i) {
             const bool overflows = std::is_signed_v<T> && sizeof(T) >= 4 &&
                                    values[i] == std::numeric_limits<T>::min() && divisor == static_cast<T>(-1);

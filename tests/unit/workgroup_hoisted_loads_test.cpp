@@ -77,7 +77,7 @@ TEST(HoistedLoads, ManyElements_AreLoadedInTheLoop) { EXPECT_EQ(moved({}), 12); 
 
 TEST(HoistedLoads, FewElements_StayInRegisters) { EXPECT_EQ(moved({.numbers = 4}), 0); }
 
-// Not even by another function.
+// A call of another function may change it, too.
 TEST(HoistedLoads, ElementsThatTheLoopMayChange_Stay) {
     EXPECT_EQ(moved({.attributes = "", .body = "  call void @unknown()\n"}), 0);
     EXPECT_EQ(moved({.attributes = "", .body = "  store float 1.0, ptr %tile\n"}), 11);

@@ -1,4 +1,4 @@
-// Work-items that do nothing unless what they read says so, in loops without lanes.
+// Work-items that do nothing unless a value that they read demands it, in loops without lanes.
 #include "workgroup_harness.h"
 
 #include <algorithm>

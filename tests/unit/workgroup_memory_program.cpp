@@ -278,7 +278,7 @@ private:
     const Structures structures_;
 };
 
-// Taking whole statements away first, then only what is around their bodies, then what is inside those that remain.
+// Removes whole statements first, then only what is around their bodies, then what is inside those that remain.
 bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still_fails) {
     const auto try_to_set = [&](bool& flag, bool value) {
         flag = value;

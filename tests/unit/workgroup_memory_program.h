@@ -81,7 +81,7 @@ public:
     // Runs all work-items of a launch.
     void run(const Range& range, int32_t n, MemoryBuffers& buffers) const;
 
-    // Takes statements away as long as `still_fails` holds for what remains.
+    // Removes statements as long as `still_fails` holds for the rest.
     void minimise(const std::function<bool()>& still_fails);
 
 private:

@@ -55,7 +55,7 @@ std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compi
 
 std::string kind_of(const std::string& problem) { return problem.substr(0, problem.find(' ')); }
 
-// What still fails in the same way.
+// The smaller program that still fails in the same way.
 std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& processor, const std::string& problem) {
     program.minimise([&] {
         const std::string now = polder::test::checked_apart([&] {
@@ -99,7 +99,7 @@ void expect_right(uint32_t first, uint32_t count, const char* processor, Structu
     }
 }
 
-// Else a seed that fails would name another program where another compiler has built the test. Changes with the generator.
+// Otherwise a failing seed would name another program when another compiler has built the test. The hash changes with the generator.
 TEST(WorkGroupMemory, ProgramsAreTheSameForEveryCompilerOfThisTest) {
     uint64_t hash = 14695981039346656037U;
     for (uint32_t seed = 1; seed <= 200; ++seed)

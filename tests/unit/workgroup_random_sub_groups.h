@@ -1,4 +1,4 @@
-// What the sub-group statements of random kernels do: as OpenCL C on lib/kernel's leaves, and as the interpreter does it.
+// What the sub-group statements of random kernels do: as OpenCL C on lib/kernel's intrinsics, and in the interpreter.
 #pragma once
 
 #include "workgroup_random_program.h"
@@ -58,7 +58,7 @@ FUNCTION(15) {
 }
 )";
 
-// The result of work-item `lane` of the sub-group from `first` on; x and y: what each gives.
+// The result of work-item `lane` of the sub-group that begins at `first`; x and y: the arguments of each work-item.
 inline uint32_t combined(SubGroupFunction function, size_t first, size_t lane, const std::vector<bool>& is_active,
                          const std::vector<uint32_t>& x, const std::vector<uint32_t>& y) {
     const auto fold = [&](uint32_t from, size_t begin, size_t end, auto combine_two) {

@@ -1,4 +1,4 @@
-// What regions between barriers hand on, and what is loaded before and in the loops over work-items.
+// Values that live across barriers, and loads before and in the loops over work-items.
 
 #include "workgroup_harness.h"
 

@@ -1,5 +1,5 @@
-// Lanes whose places in memory are a constant step apart: structures, vectors, every third number, rows backwards. They are
-// accessed together, and nothing else is: buffers end where the process has no memory, and what lies between stays as it was.
+// Lanes whose addresses are a constant step apart: structures, vectors, every third number, rows in descending order. They are
+// accessed together, and nothing else is: buffers end where the process has no memory, and the bytes between stay unchanged.
 // Structures whose places follow no step are loaded at once by each lane.
 #include "targets/host/workgroup/vectorizer/lane_access.h"
 #include "workgroup_harness.h"
@@ -204,7 +204,7 @@ TEST(Steps, RowsBackwards) {
     }
 }
 
-// mad24 shifts its operands up and down again, so that only the code can know that rows are rows.
+// mad24 shifts its operands up and down again, so that only a check at run time finds rows.
 TEST(Steps, RowsThatAreOnlyLikely_AreCheckedAtRunTime) {
     Compiled program(R"(
         kernel void k(global const uchar* in, global uchar* out, int columns, int rows, int step) {
@@ -216,7 +216,7 @@ TEST(Steps, RowsThatAreOnlyLikely_AreCheckedAtRunTime) {
         })");
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_NE(program.optimised().find("together"), std::string::npos) << program.optimised();
-    // The addresses of lanes that are not active may be poison, and the question is a branch.
+    // The addresses of inactive lanes may be poison, and the run-time check is a branch.
     EXPECT_TRUE(std::regex_search(program.optimised(), std::regex("freeze <[0-9]+ x ptr"))) << program.optimised();
     constexpr int columns = 43, rows = 3, step = 3 * columns + 5;
     using Side = Fenced<uint8_t>::Side;

@@ -10,7 +10,7 @@
 
 namespace polder::math {
 
-// What went wrong, a line for each conversion that gives a wrong result; empty when all are right.
+// A line for each conversion with a wrong result; empty when all are right.
 struct ConversionReport {
     uint64_t conversions = 0;
     std::string failures;

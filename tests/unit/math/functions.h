@@ -19,7 +19,7 @@ struct Arguments {
     Precision precision;
 };
 
-// What a function takes and gives, as OpenCL C: T is half, float or double.
+// The types of a function's parameters and result in OpenCL C: T is half, float or double.
 enum class Signature {
     t_from_t,       // T f(T a)
     t_from_tt,      // T f(T a, T b)

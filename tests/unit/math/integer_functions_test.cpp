@@ -249,7 +249,7 @@ TYPED_TEST(IntegerFunctions, Upsampling_PutsOneNumberAboveTheOther) {
     using T = TypeParam;
     if constexpr (sizeof(T) < 8) {
         using To = Twice<T>;
-        // abs makes an unsigned number of either sort, as the lower half is to be.
+        // abs returns an unsigned number for signed and unsigned types, as the lower half must be.
         expect_all<T, To>({{"upsample(a, abs(b))",
                             [](T a, T b, T, uint32_t, uint32_t) {
                                 const Wide low = b < 0 ? -static_cast<Wide>(b) : static_cast<Wide>(b);

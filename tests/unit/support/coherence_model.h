@@ -1,6 +1,6 @@
 // Random commands on 1 to 4 memories against a model that knows every byte's content, version and holders.
 //
-// The application's part is played fairly: a command waits for the earlier commands whose bytes it really shares, and
+// The model acts as an application must: a command waits for the earlier commands whose bytes it really shares, and
 // for nothing else. Kernels may declare more than they touch (false sharing), so that commands that do not wait for
 // each other still meet in the residency. Devices execute in random order. Checked after every command:
 // the bytes moved are the stale bytes needed, versions never shrink, holders are those of the model; and when
@@ -449,7 +449,7 @@ private:
                     return true;
         return false;
     }
-    // Many rows take what lies between them along, unless that makes it stale elsewhere.
+    // A command on many rows includes the bytes between them, unless that makes these stale elsewhere.
     static void become_rows(Model& model, const memory::StorageRect& rect, SpaceId space) {
         const ByteRange span = rect.span();
         const auto is_taken = [&](const Byte& byte) { return byte.holders == SpaceSet{space} || byte.holders.empty(); };

@@ -153,7 +153,7 @@ public:
         SpaceId space;
         uint64_t memory_bytes = uint64_t{1} << 20;
         SpaceSet peers;
-        // Not: there are addresses without bytes, and copies move nothing.
+        // When false, there are addresses without bytes, and copies move nothing.
         bool has_bytes = true;
         bool is_unified = false;  // it uses host memory too, after it was unmapped
         std::map<uint32_t, driver::PeerLink> links{};  // to peers, by space; one hop where none is given

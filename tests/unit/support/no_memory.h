@@ -1,4 +1,4 @@
-// A thread whose allocations fail, for tests of what must work without. Link no_memory.cpp.
+// A thread whose allocations fail, for tests of code that must work without memory. Link no_memory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ extern thread_local bool no_memory;
 // Below 0 none throws.
 inline thread_local int64_t calls_before_failure = -1;
 
-// What a test needs for itself meanwhile is there.
+// For allocations that the test itself makes meanwhile: they succeed.
 class [[nodiscard]] NoFailures {
 public:
     NoFailures() : calls_(std::exchange(calls_before_failure, -1)) {}

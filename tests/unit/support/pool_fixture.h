@@ -20,7 +20,7 @@ inline constexpr uint64_t KiB = 1024;
 inline constexpr uint64_t MiB = 1024 * KiB;
 inline constexpr Alignment aligned{128};
 
-// Hands out ranges of a made-up address space; nothing stands behind them.
+// Returns ranges of a made-up address space, which have no memory.
 class FakeSource final : public RegionSource, public GrowableRegions {
 public:
     struct Behaviour {
