@@ -1,5 +1,5 @@
-// OpenCV's transparent API: the same operations on the host's matrices and on OpenCL's, over images of a size that is no multiple of
-// anything, with equal results but for rounding. (opencv.sh knows whether it was OpenCL's.)
+// OpenCV's transparent API: the same operations on the host's matrices and on OpenCL's, over images whose size is no multiple of a
+// power of two, with equal results but for rounding. (opencv.sh checks that OpenCL was used.)
 #include <cstdio>
 #include <functional>
 #include <opencv2/core.hpp>

@@ -84,7 +84,7 @@ public:
         finish();
         return polder::bench::microseconds_since(begin) / 1e6;
     }
-    // That every device sees what was written.
+    // Checks that every device sees the written bytes.
     void verify() const {
         std::vector<cl_uint> words(part_bytes_ / sizeof(cl_uint));
         for (const Part& part : parts_) {

@@ -1,6 +1,6 @@
 // Launches for recording.py, which runs this program twice, with POLDER_TRACE and without, and gives them slices of time in turns.
 //
-// Reads lines from stdin: the number of a case, and milliseconds. Answers each with a line: nanoseconds per launch, the least of the
+// Reads lines from stdin: the number of a case, and milliseconds. Prints a line for each: nanoseconds per launch, the least of the
 // blocks of about 100 us within the slice. Without arguments it prints nothing else; with --cases, the names of all cases.
 #define CL_TARGET_OPENCL_VERSION 300
 #include "opencl.h"

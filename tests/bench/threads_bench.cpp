@@ -2,7 +2,7 @@
 //
 //   OCL_ICD_VENDORS=build/lib/api/libpolder.so build/tests/bench/threads_bench [threads_max [milliseconds per figure]]
 //
-// Every thread has its own queue, kernel and buffer, but in the rows named "shared". Prints nanoseconds per round
+// Every thread has its own queue, kernel and buffer, except in the rows named "shared". Prints nanoseconds per round
 // of each thread, and that figure as a multiple of the one-thread figure. Uses the first CPU device, else the first device.
 #define CL_TARGET_OPENCL_VERSION 300
 #include "opencl.h"
@@ -22,7 +22,7 @@ struct Machine : OneDevice {
     [[nodiscard]] cl_mem small_buffer() const { return buffer(4096); }
 };
 
-// What one thread has.
+// The objects of one thread.
 struct Worker {
     const Machine& machine;
     const cl_command_queue queue;

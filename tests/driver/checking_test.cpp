@@ -1,5 +1,5 @@
-// The checking driver in the conformance suite, in front of other drivers, where nothing violates the contract; and what
-// it does when something does.
+// The checking driver in the conformance suite, in front of other drivers, where nothing violates the contract, and its
+// reaction to each violation.
 #include "conformance.h"
 #include "driver_named.h"
 #include "kernels.h"

@@ -1,4 +1,4 @@
-// The conformance suite of the driver interface: what every driver must do, asked through include/polder/driver.h
+// The conformance suite of the driver interface: what every driver must do, tested through include/polder/driver.h
 // alone. A driver joins with one small file: POLDER_DRIVER_CONFORMANCE with a DriverUnderTest.
 #pragma once
 
@@ -23,9 +23,9 @@ struct DriverUnderTest {
     // Makes code of the device's format; null for devices that execute host functions.
     enum class Prints : uint8_t { no, yes };
     driver::KernelCode (*code_of)(const driver::HostCode& code, Prints prints) = nullptr;
-    // True when others take memory of the device, too; null: never.
+    // True when other programs use memory of the device, too; null: never.
     bool (*shares_memory)() = nullptr;
-    // False when it does not execute the tests' kernels, which are functions of the host; null: it does.
+    // False when the driver does not execute the tests' kernels, which are functions of the host; null: it does.
     bool (*executes_tests_kernels)() = nullptr;
 };
 using Prints = DriverUnderTest::Prints;

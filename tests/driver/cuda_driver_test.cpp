@@ -1,4 +1,4 @@
-// What the CUDA driver promises beyond the interface, over a fake libcuda: it never hands pageable memory to asynchronous
+// What the CUDA driver promises beyond the interface, over a fake libcuda: it never passes pageable memory to asynchronous
 // copies (the fake refuses that), errors and losses are reported, peers, pinned regions, forks, streams in order.
 #include "../unit/support/stub_queue.h"
 #include "conformance.h"
@@ -300,7 +300,7 @@ TEST_F(CudaDriver, TheGpuWritesTheTimelineSeldom) {
     EXPECT_LE(calls_("cuStreamWriteValue64_v2") - before, 20u);
 }
 
-// What a launch of a row costs beside the launch itself: the question for the thread's context and, where that is another one, a change
+// What a launch of a row costs beside the launch itself: a query of the thread's context and, where that is another one, a change
 // of it and back. No events, no queries, one write of the counter for each 64 and more.
 TEST_F(CudaDriver, ALaunchOfARowIsOneCallBesideTheContext) {
     constexpr std::array functions{"cuLaunchKernel",   "cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamWriteValue64_v2",
@@ -406,7 +406,7 @@ TEST_F(CudaDriver, ALostGpuFailsWhatWaitsAndWhatComesLater) {
     EXPECT_EQ(queue->status(later.value), Status::out_of_resources);
     EXPECT_FALSE(device->create_queue(driver::QueueRole::compute).has_value());
     EXPECT_NE(testing::internal::GetCapturedStderr().find("Fake GPU 1 is lost"), std::string::npos);
-    // The other one goes on.
+    // The other GPU goes on.
     const auto other = make_queue();
     other->wait(other->marker({}).value);
     EXPECT_EQ(other->status(1), Status::success);

@@ -187,7 +187,7 @@ TEST_F(CudaFaults, AKernelWhoseLimitsAreNotKnownIsRefused) {
     EXPECT_TRUE(device_->load(fake_cuda::code_of({.function = CountVisits::run})).has_value());
 }
 
-// CUDA cannot take back a wait for an event of a GPU that is lost.
+// CUDA cannot cancel a wait for an event of a GPU that is lost.
 TEST_F(CudaFaults, AQueueThatWaitsForALostGpuIsLostAloneAndEnds) {
     const auto peer = std::move(*driver_->open(1, SpaceId{2}, ""));
     const auto lost = *peer->create_queue(driver::QueueRole::compute);
@@ -253,7 +253,7 @@ public:
 
     // True when everything has succeeded.
     bool run() { return open() && (submit(), finish()); }
-    // What no failure explains.
+    // Results that no failure explains.
     [[nodiscard]] const std::string& complaints() const { return complaints_; }
     // After a failure: the same queues, and new ones.
     [[nodiscard]] bool go_on() {
@@ -459,7 +459,7 @@ TEST_P(CudaCallFaults, EachFunctionFailsForEver) {
             fail_always_(function, 0);
             return true;
         };
-        // A GPU that says no more whether it is done is lost, whatever the code.
+        // A GPU whose state cannot be queried any more is lost, whatever the code.
         const bool loses =
             std::string_view(function) == "cuStreamQuery" || std::string_view(function) == "cuCtxSetCurrent";
         const std::string wrong = fail(loses ? launch_failed : code, [&] { fail_always_(function, code); }, disarm);

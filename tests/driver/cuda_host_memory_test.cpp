@@ -60,7 +60,7 @@ TEST_F(CudaRegions, AreRegisteredOnceForAllGpus) {
     EXPECT_EQ(calls_("cuMemHostRegister_v2") - before, 1u);
     EXPECT_EQ(staging_of_a_round_trip(*device_, memory_), 0u);
     EXPECT_EQ(staging_of_a_round_trip(*second_, memory_), 0u);
-    // The other GPU still has it.
+    // The other GPU still has the region registered.
     regions(*device_).remove(memory_);
     EXPECT_EQ(staging_of_a_round_trip(*second_, memory_), 0u);
     regions(*second_).remove(memory_);
@@ -190,7 +190,7 @@ protected:
         device_.reset();
         device_ = std::move(*driver_->open(0, SpaceId{1}, parameters));
     }
-    // While the GPU executes nothing, as many chunks of a copy get on their way as there may be at once.
+    // While the GPU executes nothing, as many chunks of a copy are in flight as the limit allows.
     void expect_chunks_ahead(const char* function, const std::function<void()>& copy) {
         const uint64_t calls_before = calls_(function);
         const uint64_t bytes_before = bytes_(function);

@@ -27,7 +27,7 @@ TEST(OperationLog, RecordsOfAllSizesComeOutInOrder) {
             const auto& record = static_cast<const FillRecord&>(log.take());
             ASSERT_EQ(record.size, i);
             ASSERT_EQ(reinterpret_cast<uintptr_t>(&record) % OperationLog::record_alignment, 0u);
-            // What stands behind a record is its own.
+            // The bytes behind a record belong to it.
             const auto* const extra = reinterpret_cast<const std::byte*>(&record + 1);
             for (uint32_t b = 0; b < record.pattern_bytes; b += 16)
                 ASSERT_EQ(extra[b], static_cast<std::byte>(i));

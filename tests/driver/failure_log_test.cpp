@@ -49,7 +49,7 @@ TEST(FailureLog, ValuesBeforeTheNewestAreNotedInTheirPlace) {
     std::map<uint64_t, Status> expected;
     const auto note = [&](uint64_t value, Status status) {
         log.note(value, status);
-        expected.emplace(value, status);  // the first one stays
+        expected.emplace(value, status);  // the first status stays
     };
     for (uint64_t value = 1000; value > 0; value -= 10) {
         note(2000 - value, wait_failed);

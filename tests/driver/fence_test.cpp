@@ -1,4 +1,4 @@
-// Fences: a queue that calls those who wait for its timeline.
+// Fences: a queue that calls the queues which wait for its timeline.
 #include "../unit/support/stub_queue.h"
 #include "conformance.h"
 

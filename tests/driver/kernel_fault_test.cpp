@@ -42,7 +42,7 @@ void run(WorkGroupFunction function, uint64_t groups) {
     queue->wait(queue->launch(operation, {}).value);
 }
 
-// Says so, then ends.
+// Prints a line, then ends the process.
 void applications_handler(int, siginfo_t*, void*) {
     static constexpr char text[] = "the application's own handler\n";
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, sizeof text - 1);

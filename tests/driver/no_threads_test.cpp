@@ -1,5 +1,5 @@
-// The CPU device when the system refuses to start threads: what is submitted is executed all the same, by the threads
-// that flush and wait, those of other devices among them.
+// The CPU device when the system refuses to start threads: submitted operations are executed by the threads
+// that flush and wait, and by those of other devices.
 #include "../support/refused_threads.h"
 #include "conformance.h"
 #include "driver_named.h"
@@ -95,8 +95,8 @@ TEST_F(NoThreads, FlushAloneOnTheCpuIsServedByAnotherDevicesWorker) {
 }
 
 // While the processor's pool asks for a thread and is refused, the other device's worker has nothing to do, is in its pool's list of
-// idle workers, and waits for the lock under which it may take the processor's queue. So it takes the queue and is woken for it besides. The
-// wake ended its next sleep while it was in the list, it was put there twice, and the list had no end.
+// idle workers, and waits for the lock under which it may take the processor's queue. So it takes the queue, and is also woken for it. The
+// wake ended its next sleep while it was in the list: it was added twice, and the list became a circle.
 TEST_F(NoThreads, AWorkerThatIsWokenLateIsIdleOnce) {
     open_discrete();
     const auto cpu = queue_of(*cpu_);
@@ -153,7 +153,7 @@ TEST_F(NoThreads, WorkersStartAsSoonAsTheSystemAllowsThem) {
     Gate gate;
     static_cast<void>(queue->call({Gate::pass, &gate}, {}));
     queue->flush();
-    // Only another thread can have come here.
+    // Only another thread can have executed this.
     gate.wait_until_reached();
     gate.open();
     queue->wait(3);

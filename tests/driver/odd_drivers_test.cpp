@@ -1,5 +1,5 @@
-// Two drivers at the ends of what the interface allows: one that does nothing and has no abilities, and one that has them all and
-// fails at everything. Both keep their timelines, so what holds for every driver holds for them, and the memory layer works over them.
+// Two drivers at the extremes of what the interface allows: one that does nothing and has no abilities, and one that has all abilities
+// and fails at everything. Both keep their timelines, so what holds for every driver holds for them, and the memory layer works over them.
 #include "conformance.h"
 
 #include <memory/domain.h>

@@ -137,7 +137,7 @@ protected:
         turn(storage, gpu, 99);
         return calls_("cuMemcpyDtoHAsync_v2") - copies <= registered;
     }
-    // CUDA was called often enough, and then the driver uses what is registered: its thread notes that some time after the call.
+    // After enough calls of CUDA, the driver uses the registration. Its thread records that some time after the call.
     void wait_for_registrations(memory::Storage& storage, uint64_t before) const {
         for (int i = 0; i < 60000 && registrations() == before; ++i)
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -170,7 +170,7 @@ TEST_F(PinnedByUse, WhatIsCopiedAgainAndAgainIsRegisteredForBothGpus) {
         for (uint8_t i = 0; i < 6; ++i)
             turn(*storage, i % 2, i + 10);
         wait_for_registrations(*storage, before);
-        // From now on, all copies are such.
+        // From now on, all copies are direct.
         const uint64_t copies = calls_("cuMemcpyDtoHAsync_v2");
         const uint64_t pieces = registrations() - before;
         for (uint8_t i = 0; i < 8; ++i)

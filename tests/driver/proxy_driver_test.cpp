@@ -405,7 +405,7 @@ TEST_F(ProxyDriver, WaitsThatFailDoNotLoseTheCommand) {
     fail_call("clFinish", CL_OUT_OF_RESOURCES);
     EXPECT_EQ(status_of(upload(*queue, memory.at(), ones)), Status::success);
     mend("clFinish");
-    // One that is not the last of its queue is waited for by its event.
+    // An operation that is not the last of its queue is waited for by its event.
     fail_call("clWaitForEvents", CL_OUT_OF_RESOURCES);
     const Timepoint first = upload(*queue, memory.at(), ones);
     const Timepoint second = upload(*queue, memory.at(), ones);

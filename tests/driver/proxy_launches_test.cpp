@@ -217,7 +217,7 @@ TEST_F(ProxyLaunches, ThatAreRefusedFailAlone) {
     EXPECT_EQ(visits(), 8u);
 }
 
-// A failed command fails what waits for it, also through launches in between, and nothing else.
+// A failed command fails the commands that wait for it, also through launches in between, and no others.
 TEST_F(ProxyLaunches, FailWithWhatTheyWaitForAndNotWithTheirNeighbours) {
     const auto queue = make_queue();
     fail_call("clEnqueueFillBuffer", CL_OUT_OF_HOST_MEMORY);

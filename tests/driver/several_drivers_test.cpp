@@ -20,7 +20,7 @@ protected:
     void add(std::unique_ptr<driver::Driver> driver) {
         auto device = driver->open(0, SpaceId{static_cast<uint32_t>(drivers_.size() + 1)}, "memory=64M");
         if (!device)
-            return;  // hardware that is not here
+            return;  // this machine lacks the hardware
         drivers_.push_back(std::move(driver));
         devices_.push_back(std::move(*device));
         queues_.push_back(*devices_.back()->create_queue(driver::QueueRole::compute));
@@ -74,7 +74,7 @@ TEST_F(SeveralDrivers, BlockedQueuesOfEveryDriverLeaveTheOthersGoing) {
     }
     for (Gate& gate : gates)
         gate.wait_until_reached();
-    // In the opposite order, so that no wait may keep another one's end from being seen.
+    // In the opposite order, so that no wait can hide the end of another one.
     for (size_t i = gates.size(); i-- > 0;) {
         auto& waiting = *queues_[(2 * i + 2) % queues_.size()];
         EXPECT_EQ(waiting.completed(), 0u);

@@ -108,7 +108,7 @@ TEST_F(TwoGpus, ABufferThatBothChangeInTurnsMovesOverTheirLinkAlone) {
 TEST_F(TwoGpus, FourBytesThatAreWrittenInTurnsMoveAlone) {
     launch(0, Access::read);
     launch(1, Access::read);
-    // To the one from the host; the other one gets it from there or from its peer.
+    // The first GPU gets the bytes from the host; the other one from the host or from its peer.
     const Moved first = moved();
     EXPECT_EQ(first.to_gpus + first.between_gpus, 2 * size);
     for (uint32_t turn = 0; turn < 6; ++turn) {

@@ -52,7 +52,7 @@ TEST_P(DriverConformance, MemoryIsCommittedPartByPartAndKeepsItsBytes) {
         wait(download(*queue, out.data(), pages.part(0, 3).address, out.size()));
         EXPECT_TRUE(std::equal(in.begin(), in.begin() + static_cast<ptrdiff_t>(memory->page().value), out.begin()));
         EXPECT_TRUE(std::equal(more.begin(), more.end(), out.begin() + static_cast<ptrdiff_t>(memory->page().value)));
-        // Parts of what was committed, in other pieces.
+        // Committed memory is decommitted in other pieces.
         memory->decommit(pages.part(4, 3));
         memory->decommit(pages.part(0, 1));
         expect_available(before - 3 * memory->page().value);

@@ -3,7 +3,7 @@
 // After each: every call has returned success or an error of resources; the next commands work and compute the right
 // bytes; no block of device memory and no growing amount of host memory is left behind.
 //
-// Programs are built and kernels launched once before: what the compiler does without memory is not the subject here.
+// Programs are built and kernels launched once before the sweep, because the compiler without memory is tested elsewhere.
 #include "fault_sweep.h"
 
 namespace polder::test {
@@ -196,7 +196,7 @@ TEST_F(Faults, SharedVirtualMemory) {
     });
 }
 
-// Only its calls fail: what the compiler does without memory is not the subject here.
+// Only calls of the other implementation fail: the compiler without memory is tested elsewhere.
 TEST_F(Faults, ProgramsThatAnotherImplementationBuilds) {
     if (!foreign->are_there())
         GTEST_SKIP() << "needs another implementation";
@@ -209,7 +209,7 @@ TEST_F(Faults, ProgramsThatAnotherImplementationBuilds) {
         const cl_int built = clBuildProgram(made, 0, nullptr, "", nullptr, nullptr);
         const cl_kernel kernel = built == CL_SUCCESS ? clCreateKernel(made, "add", &error) : nullptr;
         const cl_mem buffer = kernel ? create(answers) : nullptr;
-        // A build that is refused says so.
+        // A refused build returns CL_BUILD_PROGRAM_FAILURE, which is no error of resources but allowed.
         if (built != CL_BUILD_PROGRAM_FAILURE)
             answers.note(built);
         answers.note(error);

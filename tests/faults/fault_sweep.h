@@ -181,10 +181,10 @@ protected:
         }
         return false;
     }
-    // Once for each call that `fail_at(n)` lets fail. Returns how many there were.
+    // Once for each call that `fail_at(n)` makes fail. Returns how many there were.
     int64_t sweep_calls(const char* name, const Flow& flow, const std::function<bool(int64_t n)>& fail_at_call) {
         Answers warm;
-        // What is made once is there, and the callback thread's lists of freed objects are full.
+        // Now objects that are made once exist, and the callback thread's lists of freed objects are full.
         for (int run = 0; run < 12; ++run) {
             flow(warm);
             finish_all();
@@ -192,7 +192,7 @@ protected:
         EXPECT_EQ(warm.text(), "");
         const cl_ulong blocks = live_blocks();
         const cl_ulong reserved = reserved_bytes();
-        // There are no lists of these that may grow.
+        // No list of these objects may grow.
         const Held objects{std::numeric_limits<int64_t>::max(), foreign->live_objects()};
         bool struck = true;
         int64_t strikes = 0;
@@ -202,7 +202,7 @@ protected:
             // Lists of freed objects, which each thread has, may still grow: up to 32 objects each (base/thread_free_list.h).
             constexpr int repeats = 40;
             for (int repeat = 0; struck && growths == repeat && repeat < repeats; ++repeat) {
-                // What is trimmed now is reserved again, each time.
+                // Memory that is trimmed now is reserved again in each repetition.
                 static_cast<void>(reserved_bytes());
                 const Held before = held();
                 struck = fail_at_call(n);

@@ -15,7 +15,7 @@ namespace {
 constinit std::atomic<int64_t> left[3] = {-1, -1, -1};
 constinit std::atomic<bool> struck{false};
 constinit std::atomic<int64_t> outstanding{0};
-// Other threads have memory: what they do is not this call's fault.
+// Allocations of other threads succeed: they are not part of the call under test.
 [[gnu::tls_model("initial-exec")]] constinit thread_local bool is_injecting = false;
 [[gnu::tls_model("initial-exec")]] constinit thread_local uint64_t allocated_here = 0;
 

@@ -41,7 +41,7 @@ protected:
                answers.note(
                    clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, waits, list, nullptr));
     }
-    // Once through a flow that succeeds, so that the sweep is known to sweep evictions.
+    // Runs a flow once without failures, to be sure that it evicts.
     void sweep_evictions(const Flow& flow) {
         const cl_ulong before = evicted_bytes();
         Answers answers;
@@ -56,7 +56,7 @@ protected:
     std::vector<cl_int> values_;
 };
 
-// Each buffer is evicted and gets memory again. What was computed is right where every command on the buffer has succeeded.
+// Each buffer is evicted and gets memory again. The result is right where every command on the buffer has succeeded.
 TEST_F(OversubscriptionFaults, KernelsInTurns) {
     sweep_evictions([&](Answers& answers) {
         std::array<cl_mem, large_count> made{};

@@ -1,7 +1,7 @@
 // The SPIR-V frontend, from bytes to retargeted IR, without the guard that catches crashes in the library: a fault of the
 // translation must be seen. Start it with a folder of modules (build/tests/api/*.spv) to have something to change.
 //
-// SPIRV-Tools is not instrumented, and its validator is trusted with what it is made for.
+// SPIRV-Tools is not instrumented, and its validator is trusted to find invalid modules.
 #include "frontend/spirv/frontend.h"
 
 #include <compiler/spirv.h>

@@ -34,7 +34,7 @@ protected:
                                         after ? 1 : 0, after ? &after : nullptr, nullptr),
                   CL_SUCCESS);
     }
-    // Yields first, so that what must come later has the opportunity to come earlier.
+    // Yields first, so that commands which must execute later have the opportunity to execute earlier.
     static void increment(void* argument) {
         std::this_thread::yield();
         (*static_cast<std::atomic<int>**>(argument))->fetch_add(1);

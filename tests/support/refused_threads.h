@@ -14,12 +14,12 @@ inline std::atomic<bool> refuse_threads{false};
 inline std::function<void()> on_refusal;
 }  // namespace polder::test
 
-// A sanitizer's own, which must see each thread: in this program it would take the place of the C library's.
+// The sanitizer's own function, which must see each thread: in this program it would replace the C library's.
 extern "C" [[gnu::weak]] int __interceptor_pthread_create(pthread_t*, const pthread_attr_t*,
                                                           void* (*)(void*),  // NOLINT
                                                           void*);
 
-// Takes the place of the C library's function in this program.
+// Replaces the C library's function in this program.
 extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                               void* argument) {
     if (polder::test::refuse_threads.load()) {

@@ -74,7 +74,7 @@ TEST_F(Planner, OfSeveralPeersTheNearestIsTheSource) {
     EXPECT_EQ(source(), b);
     topology.add_peer(d, c, {.hops = 1, .bytes_per_second = 200});
     EXPECT_EQ(source(), c);
-    // c has only a part of it: the rest comes from the next one.
+    // c has only a part of the bytes: the rest is read from the next peer.
     write({50, 100}, a);
     make_resident({50, 100}, a, b);
     const Plan parts = planned({{&residency, {0, 100}, Access::read}}, d);

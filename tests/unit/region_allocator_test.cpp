@@ -138,7 +138,7 @@ TEST(RegionAllocator, HoleOfExactlyTheSize_IsReusedThoughItLiesBetweenBins) {
     EXPECT_TRUE(allocator.validate());
 }
 
-// Free blocks of one bin, all too small but one that stands last in its list.
+// Free blocks of one bin, all too small except the last one of its list.
 TEST(RegionAllocator, ThoroughSearchFindsTheLastBlockOfABin_QuickSearchMayMissIt) {
     constexpr uint64_t fitting = 1030 * 64, small = 1024 * 64, apart = 64;
     RegionAllocator allocator{region(0, fitting + 100 * (small + apart) + apart)};

@@ -28,7 +28,7 @@ std::vector<uint32_t> numbers_of(uint32_t count) {
 
 TEST(ThreadNumber, StaysTheSame) { EXPECT_EQ(thread_number(), thread_number()); }
 
-// So threads that come and go meet no thread that stays, as long as there are fewer than copies of the data.
+// So short-lived threads share no copy with a thread that stays, as long as there are fewer threads than copies of the data.
 TEST(ThreadNumber, ThreadsThatLiveHaveTheLowestNumbers) {
     static_cast<void>(thread_number());
     for (int round = 0; round < 100; ++round) {

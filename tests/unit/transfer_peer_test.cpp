@@ -23,7 +23,7 @@ TEST(TransferPeer, WhatOnePeerHasIsOneList) {
     for (uint32_t i = 0; i < storages; ++i) {
         all.push_back(world.storage(size));
         bytes.push_back(pattern(size, static_cast<uint8_t>(i)));
-        // The last one is on another device than the others.
+        // The last buffer is on another device than the others.
         const uint32_t writer = i + 1 == storages ? 3 : 1;
         written.push_back(
             world.domain->write(world.on(writer), *all[i], StorageRect::of(whole), bytes[i].data(), {}).value());

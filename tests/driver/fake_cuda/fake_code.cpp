@@ -162,7 +162,7 @@ CATCH_OUT_OF_MEMORY
 
 namespace {
 
-// What a launch keeps until its stream comes to it.
+// What a launch keeps until its stream executes it.
 struct FakeLaunch {
     FunctionOfCuda function;
     polder::ptx::Module::Grid grid;

@@ -164,7 +164,7 @@ EXPORT Code cuDevicePrimaryCtxRetain(Context* context, Device device) try {
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-// The last user takes with it what the context has registered.
+// The last release ends all registrations of the context.
 EXPORT Code cuDevicePrimaryCtxRelease_v2(Device device) try {
     ENTER("cuDevicePrimaryCtxRelease_v2");
     const std::lock_guard lock(state().mutex);

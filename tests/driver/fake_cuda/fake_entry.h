@@ -12,7 +12,7 @@
         if (const int injected = enter(name))                                                                          \
             return static_cast<Code>(injected);                                                                        \
     } while (false)
-// For functions that release something: whatever they return, it is released.
+// For functions that release something: the object is released, whatever they return.
 #define RELEASE(name, release)                                                                                         \
     do {                                                                                                               \
         const int injected = enter(name);                                                                              \
@@ -74,7 +74,7 @@ inline int failure_of(const char* name) {
     return code;
 }
 
-// A GPU that never says again what it does has, for its users, stopped.
+// A GPU whose state can never be queried again has, for its users, stopped.
 inline bool fails_for_ever(const char* name) {
     const std::lock_guard lock(state().mutex);
     return state().lasting_failures.contains(name);

@@ -47,7 +47,7 @@ bool StreamOfCuda::is_idle() {
     return commands_.empty() && !is_busy_;
 }
 
-// A lost GPU executes nothing more: its memory may have gone back.
+// A lost GPU executes nothing more: its memory may have been released.
 void StreamOfCuda::execute(const Command& command) {
     std::shared_lock executing(fake::state().executing, std::defer_lock);
     if (!command.waits)
@@ -57,7 +57,7 @@ void StreamOfCuda::execute(const Command& command) {
 }
 
 void StreamOfCuda::work() {
-    // How the application's thread rounds, which creates this one, is nothing to a GPU.
+    // The rounding mode of the application's thread, which creates this one, does not affect a GPU.
     std::fesetenv(FE_DFL_ENV);
     std::unique_lock lock(mutex_);
     for (;;) {

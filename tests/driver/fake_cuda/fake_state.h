@@ -106,7 +106,8 @@ struct State {
     int failure_of_call = 0;
     const char* failed_call = nullptr;
     std::map<std::string, uint64_t, std::less<>> calls;
-    std::shared_mutex executing;  // held, shared, by streams that execute, and whole by what must not meet them
+    std::shared_mutex
+        executing;  // held shared by streams that execute, and exclusively by what must not run beside them
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;

@@ -230,7 +230,7 @@ cl_int CL_API_CALL marker(cl_command_queue queue, cl_uint count, const cl_event*
 
 cl_int CL_API_CALL flush(cl_command_queue) { return enter("clFlush"); }
 
-// Tells nothing of the commands' failures.
+// Does not report the commands' failures.
 cl_int CL_API_CALL finish(cl_command_queue queue) {
     if (const cl_int code = enter("clFinish"))
         return code;

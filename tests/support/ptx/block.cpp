@@ -9,7 +9,7 @@ namespace polder::ptx {
 namespace {
 
 constexpr uint32_t warp_size = 32;
-// A thread that others wait for is reached soon; longer shares are not faster.
+// With this share, a thread that others wait for gets its turn soon; longer shares are not faster.
 constexpr uint64_t share = 20'000;
 constexpr uint32_t waits_max = 200;
 // What shared memory holds at first: not zeros, so that reading it too early is seen.

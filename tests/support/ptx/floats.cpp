@@ -99,7 +99,7 @@ struct Sqrt {
         return std::sqrt(a);
     }
 };
-// -0 is less than +0. Of a number and a NaN, the number.
+// -0 is less than +0. When one operand is a NaN, the other one is returned.
 template <bool is_max>
 struct Extreme {
     static constexpr int operands = 2;

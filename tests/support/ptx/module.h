@@ -35,7 +35,7 @@ public:
     };
     struct Outcome {
         Fault fault = Fault::none;
-        std::string what;  // why: the instruction's line in the text, the thread, the block
+        std::string what;  // the reason: the instruction's line in the text, the thread, the block
         uint64_t instructions = 0;
     };
     // Executes a kernel on the calling thread. `memory`: what it may use as global memory beside the module's own variables.

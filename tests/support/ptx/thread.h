@@ -79,7 +79,7 @@ public:
     bool carry = false;
     uint32_t linear = 0;
     std::array<uint32_t, 3> id{};
-    // What a waiting thread has brought; the meaning depends on the instruction.
+    // The operands of a waiting thread; the meaning depends on the instruction.
     uint32_t members = 0;
     uint32_t barrier = 0;
     uint32_t barrier_threads = 0;

@@ -1,4 +1,4 @@
-// Instructions of a warp. A thread brings its operands and waits; when all members of its mask have come, the operation is executed for
+// Instructions of a warp. A thread stores its operands and waits; when all members of its mask have come, the operation is executed for
 // all of them (block.h).
 #include "warps.h"
 

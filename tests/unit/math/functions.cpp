@@ -162,7 +162,7 @@ bool has_open_exponent(const Arguments& p) { return !is_finite(p.a); }
 // half_sin, half_cos and half_tan are for arguments up to 2^16; which zero they return for -0 is not specified.
 bool is_beyond_half(const Arguments& p) { return p.a == 0 || (is_finite(p.a) && fabsq(p.a) > 65536); }
 
-// What native_* should be good for.
+// The accuracy that native_* should have.
 bool is_immoderate(const Arguments& p) {
     const auto is_out = [](Real x) { return !(fabsq(x) <= 65536 && fabsq(x) >= 1e-5Q); };
     return is_out(p.a) || is_out(p.b);
