@@ -275,7 +275,7 @@ TEST_F(Launches, GlobalIdsThatAProgramAddsUpByItself_AreThoseOfEveryWorkItemOnce
             EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, &offset, &size, is_named ? &one : nullptr, 0, nullptr,
                                              nullptr),
                       CL_SUCCESS);
-            // Without the offset. In OpenCL C 3.0 the suggested groups may end with a smaller one, whose sums are others.
+            // The sums are the ids without the offset. In OpenCL C 3.0 the suggested groups may end with a smaller one, whose sums differ.
             if (is_named || version == std::string{"-cl-std=CL1.2"}) {
                 EXPECT_EQ(read<cl_uint>(runs, size), std::vector<cl_uint>(size, 1));
             }

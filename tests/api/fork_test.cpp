@@ -51,7 +51,7 @@ protected:
         EXPECT_EQ(clGetDeviceInfo(device, CL_DEVICE_NAME, name.size(), name.data(), nullptr), CL_SUCCESS);
         return executes_native_kernels(device) || std::string_view{name.data()}.starts_with("discrete");
     }
-    // As `compute` in a child: right, or an error where the device is lost there.
+    // Whether the sum that a child computed is right, or an error when the child has lost the device.
     [[nodiscard]] static bool is_right_in_child(cl_device_id device, cl_int sum, cl_int right) {
         return sum == (is_there_in_child(device) ? right : -1);
     }

@@ -41,7 +41,7 @@ TEST_F(Halves, AreReported) {
     }
 }
 
-// By value, in a vector, in local memory, converted, and in every version of the language.
+// Halves by value, in a vector, in local memory, converted, and in every version of the language.
 TEST_F(Halves, ArriveAsArgumentsAndInLocalMemory) {
     const char* const source = R"(
         #ifndef cl_khr_fp16

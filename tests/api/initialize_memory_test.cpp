@@ -7,7 +7,7 @@
 namespace polder::test {
 namespace {
 
-// Of newer headers.
+// Constants of newer headers.
 constexpr cl_context_properties local_bit = 1, private_bit = 2;
 
 class InitializeMemory : public ContextTest {

@@ -30,7 +30,7 @@ protected:
         EXPECT_EQ(statistics(context, count, entries.data(), nullptr), CL_SUCCESS);
         return entries;
     }
-    // Of the last device, which is the CPU or one with a memory of its own.
+    // The statistics of the last device, which is the CPU or one with a memory of its own.
     cl_memory_statistics_polder last() { return all().back(); }
     void use(cl_mem buffer, size_t bytes) {
         const OwnedQueue on_last = make_queue(devices.back());

@@ -9,7 +9,7 @@
 namespace polder::test {
 namespace {
 
-// Of headers since 3.1.
+// Constants of the headers since 3.1.
 constexpr cl_device_info max_work_group_sizes = 0x1005;
 constexpr cl_device_info spirv_extended_instruction_sets = 0x12B9;
 constexpr cl_device_info spirv_extensions = 0x12BA;

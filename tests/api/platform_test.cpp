@@ -211,7 +211,7 @@ TEST_F(Platforms, FunctionsAreFoundByName) {
         EXPECT_NE(clGetExtensionFunctionAddressForPlatform(platform(), name), nullptr) << name;
     EXPECT_EQ(clGetExtensionFunctionAddressForPlatform(platform(), "clNoSuchFunction"), nullptr);
     EXPECT_EQ(clGetExtensionFunctionAddressForPlatform(platform(), nullptr), nullptr);
-    // Of an extension that is not in the list.
+    // A function of an extension that is not in the list.
     EXPECT_EQ(clGetExtensionFunctionAddressForPlatform(platform(), "clCreateFromGLBuffer"), nullptr);
 }
 

@@ -55,7 +55,7 @@ protected:
     static cl_int launch(cl_command_queue on, cl_kernel kernel, size_t global, size_t local) {
         return clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &global, local ? &local : nullptr, 0, nullptr, nullptr);
     }
-    // Of `large`: the elements 0, 2^20, 2 * 2^20 and 3 * 2^20 are i + g.
+    // The result of kernel `large`: the elements 0, 2^20, 2 * 2^20 and 3 * 2^20 are i + g.
     static cl_uint sum(size_t g) { return (6u << 20) + 4 * static_cast<cl_uint>(g); }
 
     OwnedProgram program;

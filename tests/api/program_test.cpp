@@ -41,7 +41,7 @@ TEST_F(Programs, SourceInALargerBufferEndsAtItsZero) {
     EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
 }
 
-// Without optimisations, what a store of another type has changed is read again.
+// Without optimisations, a load sees what a store of another type has changed.
 TEST_F(Programs, WithoutOptimisationsMemoryMayBeReadAsAnotherType) {
     const char* const source = R"(
         kernel void k(global uint* a, global ushort* b) {

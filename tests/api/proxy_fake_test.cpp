@@ -240,7 +240,7 @@ TEST_F(ProxyFake, AFailureOfTheDeviceReachesWhatOtherDevicesDoAfterIt) {
     EXPECT_EQ(read<cl_int>(other, count), all(3));
 }
 
-// Of a command that consists of several operations, every one waits for the failed event, not only the first.
+// When a command consists of several operations, every operation waits for the failed event, not only the first.
 TEST_F(ProxyFake, ACommandBufferThatWaitsForAFailedCommandExecutesNothing) {
     ASSERT_EQ(add(foreign, 1), CL_SUCCESS);
     ASSERT_EQ(clFinish(foreign), CL_SUCCESS);

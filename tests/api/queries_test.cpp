@@ -203,7 +203,7 @@ TEST_F(Queries, OfDevices) {
                 value<cl_bool>(CL_DEVICE_PIPE_SUPPORT),
                 value<size_t>(CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE),
                 text(CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED),
-                // Of the extensions that devices have.
+                // Queries of the extensions that devices have.
                 value<cl_version>(CL_DEVICE_OPENCL_C_NUMERIC_VERSION_KHR),
                 value<cl_uchar[CL_UUID_SIZE_KHR]>(CL_DEVICE_UUID_KHR),
                 value<cl_uchar[CL_UUID_SIZE_KHR]>(CL_DRIVER_UUID_KHR),

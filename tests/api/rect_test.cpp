@@ -121,7 +121,7 @@ struct RectCall {
     size_t buffer_row, buffer_slice, host_row, host_slice;
 };
 
-// Of both commands between a buffer and the host; the values that a copy takes for its source and its destination are
+// Bad arguments of both commands between a buffer and the host; the values that a copy takes for its source and its destination are
 // checked alike.
 TEST_F(Rects, CommandsReportEveryBadArgument) {
     constexpr size_t zero[3] = {}, region[3] = {4, 4, 4};
@@ -194,5 +194,5 @@ TEST_F(Rects, CommandsObeyHostAccessFlags) {
     EXPECT_EQ(map_error(read_only, CL_MAP_READ | CL_MAP_WRITE), CL_INVALID_OPERATION);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

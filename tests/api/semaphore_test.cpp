@@ -7,7 +7,7 @@
 namespace polder::test {
 namespace {
 
-// Of newer headers.
+// Constants of newer headers.
 constexpr cl_semaphore_properties_khr device_handle_list = 0x2053;
 constexpr cl_semaphore_info_khr export_handle_types = 0x203F;
 constexpr cl_semaphore_info_khr exportable = 0x2054;

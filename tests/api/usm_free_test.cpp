@@ -56,7 +56,7 @@ TEST_F(Usm, BlockingFreeReturnsWhileObjectsReferToTheMemory) {
     }
 }
 
-// Of each kind of command that can use the memory.
+// One command of each kind that can use the memory is held back.
 TEST_F(Usm, BlockingFreeWaitsForEveryKindOfCommandThatIsHeldBack) {
     for (size_t i = 0; i < devices.size(); ++i) {
         const OwnedQueue on = make_queue(devices[i]);

@@ -97,7 +97,7 @@ public:
     }
 
 private:
-    // Of the device that has the part (0), or gets it next (1).
+    // The queue of the device that has the part (0), or gets it next (1).
     [[nodiscard]] cl_command_queue queue(const Part& part, size_t which) const {
         const size_t device = part.devices[which];
         return queues_[2 * device + (part.devices[1 - which] > device ? 1 : 0)];

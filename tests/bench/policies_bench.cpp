@@ -46,7 +46,7 @@ struct alignas(64) Line {
     uint64_t next = 0;  // always 0: each access waits for the one before
 };
 
-// Of the calling thread, so that other processes do not count.
+// Processor time of the calling thread, so that other processes do not count.
 double processor_ns() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -125,7 +125,7 @@ TEST_F(CudaRegions, ThatAreNeighboursAreCopiedOneByOneWithoutStaging) {
     const uint64_t copies = calls_("cuMemcpyHtoDAsync_v2");
     EXPECT_EQ(staging_of_a_round_trip(*device_, memory_), 0u);
     EXPECT_EQ(calls_("cuMemcpyHtoDAsync_v2") - copies, parts.size());
-    // With a gap, all of it is staged.
+    // A copy over a gap between regions is staged as a whole.
     regions(*device_).remove(parts[1]);
     EXPECT_GT(staging_of_a_round_trip(*device_, memory_), 0u);
     regions(*device_).remove(parts[0]);

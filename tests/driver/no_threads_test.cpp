@@ -22,7 +22,7 @@ protected:
         cpu_ = *cpu_driver_->open(0, host_space, "");
         refuse_threads.store(true);
     }
-    // With its one worker, which it starts when it is opened.
+    // Opens the discrete device, which starts its one worker then.
     void open_discrete() {
         refuse_threads.store(false);
         discrete_driver_ = driver_named("discrete");

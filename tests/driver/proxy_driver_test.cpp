@@ -215,7 +215,7 @@ TEST_F(ProxyDriver, ACommandThatIsRefusedFailsAlone) {
          }},
         {"clEnqueueFillBuffer", [&] { return queue->fill({memory.at(), 64, pattern}, {}); }},
         {"clEnqueueNDRangeKernel", [&] { return queue->launch(launch, {}); }},
-        // With another argument each time: those that stay the same are not set.
+        // The argument differs each time, because arguments that stay the same are not set again.
         {"clSetKernelArg",
          [&, offset = uint64_t{0}]() mutable {
              const CountVisits others{memory.at(offset += 256).value};

@@ -104,7 +104,7 @@ TEST_F(CommandBufferFaults, UpdatesWithoutMemory_ChangeEverythingOrNothing) {
         ASSERT_EQ(enqueue(), CL_SUCCESS);
         clear();
         ASSERT_EQ(clFinish(queues[0]), CL_SUCCESS);
-        // Without a schedule, so that half of an update would be seen.
+        // The update drops the schedule, so that the next enqueue would show half of an update.
         ASSERT_EQ(update(made, 1), CL_SUCCESS);
         Answers answers;
         bool is_updated = false, is_enqueued = false;

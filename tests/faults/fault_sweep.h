@@ -127,7 +127,7 @@ protected:
         return blocks;
     }
 
-    // Of the devices' own memory, when what is unused has been given back.
+    // The reserved bytes of the devices' own memory, after unused memory has been given back.
     [[nodiscard]] cl_ulong reserved_bytes() {
         std::array<cl_memory_statistics_polder, 8> entries{};
         cl_uint space_count = 0;
@@ -156,7 +156,7 @@ protected:
         EXPECT_TRUE(answers.are_all_of_resources()) << answers.text();
         return struck;
     }
-    // Likewise, of the other implementation. Commands execute, and are waited for, while its calls may fail.
+    // The same for a failure of the other implementation. Commands execute, and are waited for, while its calls may fail.
     bool fail_foreign_at(cl_int code, int64_t n, const Flow& flow) {
         Answers answers;
         foreign->fail(n, code);

@@ -16,7 +16,7 @@ protected:
         ASSERT_NE(budgets_, nullptr);
         values_.resize(large_bytes / sizeof(cl_int));
     }
-    // Of all devices.
+    // The bytes that were evicted from all devices.
     [[nodiscard]] cl_ulong evicted_bytes() const {
         std::array<cl_memory_budget_polder, 8> entries{};
         cl_uint count = 0;
@@ -32,7 +32,7 @@ protected:
         answers.note(error);
         return made;
     }
-    // To a whole large buffer.
+    // Adds to every element of a large buffer.
     bool add_to(Answers& answers, size_t device, cl_mem buffer, cl_int value, cl_uint waits = 0,
                 const cl_event* list = nullptr) {
         const size_t items = large_bytes / sizeof(cl_int);
@@ -41,7 +41,7 @@ protected:
                answers.note(
                    clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, waits, list, nullptr));
     }
-    // Runs a flow once without failures, to be sure that it evicts.
+    // Runs a flow once without failures, to be sure that it evicts, then sweeps it.
     void sweep_evictions(const Flow& flow) {
         const cl_ulong before = evicted_bytes();
         Answers answers;

@@ -441,7 +441,7 @@ TEST_F(Flow, OutOfDeviceMemoryIsReportedToTheContext) {
         }
         reported.clear();
     };
-    // By the whole buffer and by its sub-buffer.
+    // The error is reported for a command on the whole buffer and for one on its sub-buffer.
     for (const auto& [buffer, size] : {std::pair{mem(wanted), huge}, std::pair{mem(part), most}}) {
         const auto try_it = [&](const char* command, const auto& enqueue) {
             testing::internal::CaptureStderr();

@@ -108,21 +108,21 @@ int first_result(const std::string& source) {
 }
 
 TEST(CompilerExecution, Initializers_HoldAddressesOfVariablesAndConstants) {
-    // Of a constant, in a constant; with an offset; in an array and in a structure.
+    // The address of a constant, in a constant; with an offset; in an array and in a structure.
     EXPECT_EQ(first_result("constant int c[2] = {1, 2}; constant int* constant p = c;\n"
                            "kernel void k(global int* a) { a[0] = p[1]; }"),
               2);
     EXPECT_EQ(first_result("constant int c[3] = {1, 2, 3}; constant int* constant p[2] = {c + 2, &c[1]};\n"
                            "kernel void k(global int* a) { a[0] = *p[get_global_id(0)] * 10 + *p[1]; }"),
               32);
-    // Of a variable, in a variable.
+    // The address of a variable, in a variable.
     EXPECT_EQ(first_result("global int x = 4; global int* global px = &x;\n"
                            "kernel void k(global int* a) { *px += 1; a[0] = x; }"),
               5);
     EXPECT_EQ(first_result("typedef struct { int v; global int* p; } S; global int x = 6; global S s = {3, &x};\n"
                            "kernel void k(global int* a) { a[0] = *s.p * 10 + s.v; }"),
               63);
-    // Of a constant, in a variable: also of one that leads to another.
+    // The address of a constant, in a variable; also of a constant that points to another.
     EXPECT_EQ(first_result("constant int c[2] = {7, 8}; constant int* global p = &c[1];\n"
                            "kernel void k(global int* a) { a[0] = *p * 10 + c[0]; }"),
               87);
@@ -133,11 +133,11 @@ TEST(CompilerExecution, Initializers_HoldAddressesOfVariablesAndConstants) {
     EXPECT_EQ(first_result("constant char* global text = \"xyz\";\n"
                            "kernel void k(global int* a) { a[0] = text[1]; }"),
               'y');
-    // Of a variable, in a constant.
+    // The address of a variable, in a constant.
     EXPECT_EQ(first_result("global int x = 11; global int* constant p = &x;\n"
                            "kernel void k(global int* a) { x = 12; a[0] = *p; }"),
               12);
-    // As a number.
+    // An address as a number.
     EXPECT_EQ(first_result("constant int c[2] = {13, 14}; global ulong n = (ulong)&c[1];\n"
                            "kernel void k(global int* a) { a[0] = n == (ulong)(c + 1) ? c[1] : 0; }"),
               14);
@@ -212,7 +212,7 @@ TEST(CompilerExecution, InlineFunctionsAndOnesNamedLikeTheCLibrarys_AreTheProgra
 
 // LLVM reports what its code generator cannot do, and would end the process.
 TEST(CompilerExecution, WhatTheCodeGeneratorRefuses_IsAnError) {
-    // Without instructions, but more values than the processor has registers.
+    // Inline assembly without instructions, with more values than the processor has registers.
     std::string outputs;
     for (int i = 0; i < 24; ++i)
         outputs += std::string{i == 0 ? "" : ", "} + "\"=&r\"(x[" + std::to_string(i) + "])";

@@ -55,7 +55,7 @@ inline Outcome link_objects(std::vector<std::shared_ptr<const Module>> modules, 
     return outcome_of(std::move(result), std::move(log));
 }
 
-// As clBuildProgram does it.
+// Compiles and links, as clBuildProgram does.
 inline Outcome build(const std::string& source, const std::string& options = "") {
     std::string log;
     auto object = compile(CompileInput{source, {}, options, target(), true}, log);

@@ -50,7 +50,7 @@ TEST_F(LinkedMemory, UsesOnTheSameSideSwitchNothing) {
     for (int i = 0; i < 3; ++i)
         use(*storage, host_space, Access::read);
     expect_switches(1, 1);
-    // Without waiting in between: the owner changes in the order of the commands.
+    // No wait in between: the owner changes in the order of the commands.
     for (uint32_t i = 0; i < 10; ++i)
         use(*storage, i % 2 == 0 ? shared : host_space, Access::read_write);
     expect_switches(6, 6);

@@ -45,7 +45,7 @@ protected:
         event.flags = flags;
         add(event);
     }
-    // As a fill on the host.
+    // Records what a fill on the host records.
     void host_has(uint64_t storage) { transfer(storage, 0, 0, commanded | writes); }
     void destroy(uint64_t storage) {
         Event event{};

@@ -36,7 +36,7 @@ protected:
     static void TearDownTestSuite() { std::filesystem::remove_all(directory); }
     void SetUp() override { say_committed(900); }
 
-    // Of a commit limit of 1000 MiB; much more is available.
+    // Writes a /proc with `mib` committed of a limit of 1000 MiB; much more memory is available.
     static void say_committed(uint64_t mib) {
         std::ofstream(directory + "/meminfo")
             << "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nCommitLimit: " << 1000 * 1024

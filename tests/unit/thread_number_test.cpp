@@ -11,7 +11,7 @@
 namespace polder {
 namespace {
 
-// Of threads that live at the same time.
+// The numbers of `count` threads that live at the same time.
 std::vector<uint32_t> numbers_of(uint32_t count) {
     std::vector<uint32_t> numbers(count);
     std::vector<std::thread> threads;

@@ -68,7 +68,7 @@ protected:
         memory::trace::record(fields);
     }
 
-    // As another version of Polder would have written the file.
+    // Writes the format version of another version of Polder into the file.
     void write_version(char version) const {
         std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
         file.seekp(offsetof(polder::trace::FileHeader, version));
@@ -156,7 +156,7 @@ TEST_F(Trace, KilledProcessLeavesWhatItHasRecorded) {
     EXPECT_EQ(read().events.size(), 2000u);
 }
 
-// As a process leaves it that is killed after a chunk was copied and before it was begun anew, or while it was copied.
+// The file of a process that was killed after a chunk was copied and before it was begun again, or during the copy.
 TEST_F(Trace, AChunkThatIsThereTwiceIsReadOnce) {
     ASSERT_TRUE(memory::trace::begin(path));
     for (uint64_t i = 0; i < 3000; ++i)
@@ -336,7 +336,7 @@ TEST_F(Trace, ReplayWithLessMemoryRefuses) {
     EXPECT_LE(results[0].peak_reserved_bytes, 48 * MiB);
 }
 
-// As the recorded device: a part of a page is reserved in vain, whatever its size.
+// The replay reserves whole pages like the recorded device, so a part of a page stays unused.
 TEST_F(Trace, ReplayGrowsByTheRecordedPage) {
     for (const uint64_t page : {uint64_t{0}, 64 * KiB, 2 * MiB}) {
         ASSERT_TRUE(memory::trace::begin(path));

@@ -103,7 +103,7 @@ TEST_F(TransferFaults, ACommandFailsWhenATransferToItHasFailedAlready) {
     const auto target = world.storage(size);
     EXPECT_TRUE(
         fails(world.domain->copy(world.on(2), *storage, StorageRect::of(whole), *target, StorageRect::of(whole))));
-    // Of a rectangle, which has no short path.
+    // A rectangle, which has no short path.
     const StorageRect rows{0, {size / 4, 2, 1}, {size / 2, size}};
     break_copies();
     EXPECT_TRUE(fails(world.domain->map(world.on(0), *storage, rows, MapAccess::read)));

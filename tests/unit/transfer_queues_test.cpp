@@ -108,7 +108,7 @@ public:
     }
 
 private:
-    // As the kernel sees it: behind the name in parentheses is the state.
+    // Reads the thread's state from /proc: it follows the name in parentheses.
     [[nodiscard]] bool is_asleep() const {
         std::ifstream file("/proc/self/task/" + std::to_string(thread_.load()) + "/stat");
         std::string line;

@@ -60,14 +60,14 @@ private:
     Values values_{}, complete_{};
 };
 
-// Of the thread: where it is, and which work-items are active there.
+// State of the calling thread: where it is, and which work-items are active there.
 struct Place {
     Warp* warp = nullptr;
     uint32_t lane = 0;
     uint32_t active = 0;
 };
 thread_local Place here;
-// Of the work-group: its size, and which of its sub-groups the threads are.
+// State of the work-group: its size, and which of its sub-groups the threads are.
 uint32_t group_size = warp_size;
 uint32_t sub_group = 0;
 bool has_reductions = false;

@@ -29,7 +29,7 @@ TEST(Chains, LoopWhoseIterationsWaitForEachOther_RunsSeveralVectorsAtOnce) {
     EXPECT_TRUE(has(program, "fmul <16 x float>")) << program.optimised();
     EXPECT_EQ(program.result().lanes.width, 16u);
     EXPECT_EQ(program.result().lanes.loops, 1u);
-    // Of a known size, as many as divide it, and no code for a rest.
+    // For groups of a known size: as many lanes as divide it, and no code for a rest.
     ASSERT_EQ(program.prepare("k", true, {96, 1, 1}, WorkGroupOptions::Ends::whole), "");
     EXPECT_TRUE(has(program, "fmul <32 x float>")) << program.optimised();
     EXPECT_FALSE(has(program, "fmul <16 x float>")) << program.optimised();
@@ -89,7 +89,7 @@ std::vector<Particle> particles(size_t count) {
     return all;
 }
 
-// As the program has it, one work-item after the other.
+// Computes what the kernel says, one work-item after the other.
 void run_forces(Particle* out, const Particle* p, size_t items, int n) {
     for (size_t i = 0; i < items; ++i)
         for (int k = 0; k < n; ++k) {

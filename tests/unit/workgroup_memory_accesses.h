@@ -11,7 +11,7 @@ struct LoopMasks {
 };
 
 struct MemoryStatement {
-    // With %1, %2 in place of the bodies.
+    // OpenCL C with %1, %2 in place of the bodies.
     std::string text;
     std::vector<MemoryBlock> bodies{};
     bool is_there = true;
@@ -285,7 +285,7 @@ protected:
                        });
     }
 
-    // By what may be zero outside of the guard.
+    // A division whose divisor may be zero outside of the guard.
     MemoryStatement divide() {
         const Number a = masked(whole(int_, 2), 4095);
         const int64_t away = pick(4);

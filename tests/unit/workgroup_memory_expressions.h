@@ -16,7 +16,7 @@ inline constexpr NumberType int_ = narrow_types[4], uint_ = narrow_types[5], lon
 inline constexpr NumberType variable_types[] = {int_, uint_, long_, ulong_, narrow_types[0], narrow_types[3]};
 
 struct World;
-// Of one work-item.
+// An expression's value for one work-item.
 using Value = std::function<int64_t(const World&, const MemoryItem&)>;
 
 struct Number {
@@ -195,7 +195,7 @@ protected:
         case 7: return masked(a, pick(2) ? 63 : 2047);
         case 8: return both("^", type.is_signed ? limit_of(type) : 0, [](uint64_t x, uint64_t y) { return x ^ y; });
         case 9: {
-            // By what is not zero: often the same for all work-items.
+            // The divisor is not zero, and often the same for all work-items.
             a = masked(a, 4095);
             if (pick(2))
                 b = {"(" + std::string(type.name) + ")(n + 3)",

@@ -14,7 +14,7 @@
 
 namespace polder::compiler::workgroup::test {
 
-// Of every input buffer; a power of two.
+// The elements of every input buffer; a power of two.
 inline constexpr int64_t memory_elements = 1024;
 
 struct NumberType {

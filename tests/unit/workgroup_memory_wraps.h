@@ -113,7 +113,7 @@ protected:
                        });
     }
 
-    // Of the work-item's own four elements of `out`: loads before and after a store whose place depends on the launch. Most
+    // The work-item's own four elements of `out`: loads before and after a store whose place depends on the launch. Most
     // vectors have all work-items active, one has not.
     MemoryStatement store_between_loads() {
         const Place k = place_of_launch();
@@ -229,7 +229,7 @@ protected:
 
 private:
     int64_t far_end() { return int64_t{1} << (pick(2) ? 31 : 32); }
-    // Of the launches that a test makes.
+    // The value of n in one of the launches that a test makes.
     int64_t far_n() { return pick(2) ? 3 : 22; }
 
     struct AllCases {

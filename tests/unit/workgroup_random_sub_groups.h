@@ -26,7 +26,7 @@ uint _polder_sub_group_clustered_add_uint(uint x, uint size) TOGETHER;
 ushort _polder_sub_group_clustered_max_ushort(ushort x, uint size) TOGETHER;
 void _polder_sub_group_sync(void) __attribute__((convergent));
 #define FUNCTION(NUMBER) uint sub_group_##NUMBER(local uint* s, uint x, uint y)
-// Of an active lane, or 5.
+// The number of an active lane, or 5.
 uint from(uint x, uint id) {
     uint y = _polder_sub_group_shuffle_32(x, id);
     return (_polder_sub_group_ballot(1) >> id) & 1 ? y : 5;

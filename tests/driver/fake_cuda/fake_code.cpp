@@ -59,7 +59,7 @@ void log_refusal(const Options& options, const std::string& log) {
             std::snprintf(static_cast<char*>(value), size, "%s", log.c_str());
 }
 
-// Of the GPU that cuDeviceGetAttribute describes.
+// The processor of the GPU that cuDeviceGetAttribute describes.
 constexpr unsigned processor = 90;
 
 Options listed(unsigned count, const JitOption* options, void** values) {

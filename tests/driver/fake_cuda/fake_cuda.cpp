@@ -264,7 +264,7 @@ EXPORT Code cuEventRecord(Event event, Stream stream) try {
     ENTER("cuEventRecord");
     NEEDS_STREAM(stream);
     auto record = std::make_shared<FakeRecord>();
-    // Without memory, the event stays what it was.
+    // When this throws for lack of memory, the event is unchanged.
     stream->push([record] { record->reach(); });
     const std::lock_guard lock(event->mutex);
     event->newest = std::move(record);
@@ -458,7 +458,7 @@ EXPORT Code cuMemHostRegister_v2(void* memory, size_t size, unsigned flags) try 
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
-// In the context that has registered it.
+// Memory is unregistered in the context that has registered it.
 EXPORT Code cuMemHostUnregister(void* memory) try {
     ENTER("cuMemHostUnregister");
     NEEDS_CONTEXT();

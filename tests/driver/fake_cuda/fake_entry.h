@@ -55,7 +55,7 @@ inline constexpr int max_shared_bytes = 228 << 10;
 inline int failure_of(const char* name) {
     const std::lock_guard lock(state().mutex);
     State& all = state();
-    // Without memory for the name: only the first call allocates.
+    // Found without a string, so that only the first call of a name allocates.
     if (const auto known = all.calls.find(name); known != all.calls.end())
         ++known->second;
     else

@@ -12,7 +12,7 @@ struct State {
         int good = 0;
     };
     std::mutex mutex;
-    // Without memory for a name: only its first call allocates.
+    // Found without a string, so that only the first call of a name allocates.
     std::map<std::string, Fault, std::less<>> faults;
     std::map<std::string, uint64_t, std::less<>> calls;
     std::map<std::string, Kernel, std::less<>> kernels;

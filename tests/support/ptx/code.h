@@ -52,7 +52,7 @@ struct Call {
     std::vector<Passed> arguments;
     std::vector<Passed> results;
 };
-// Of an indirect call: what is passed follows from the function that is found.
+// An indirect call. The function that is found decides which bytes are passed.
 struct IndirectCall {
     struct Part {
         uint32_t offset;

@@ -88,7 +88,7 @@ bool run_narrow_setp(Thread& t, const Instruction& i) {
     t.set(i.d, static_cast<uint8_t>(combined(result, with, how)));
     return true;
 }
-// Of two halves, d is the result of the lower one and e that of the upper one.
+// A comparison of two halves: d is the result of the lower one and e that of the upper one.
 template <class Format, Relation relation>
 bool run_two_setp(Thread& t, const Instruction& i) {
     const auto a = t.get<uint32_t>(i.a), b = t.get<uint32_t>(i.b);
@@ -234,7 +234,7 @@ void decode_selp(Line& line) {
                .c = line.source(by, Type::pred)});
 }
 
-// By the sign of c: a when it is not negative.
+// Selects by the sign of c: a when c is not negative.
 template <class T, class By>
 bool run_slct(Thread& t, const Instruction& i) {
     t.set(i.d, t.get<By>(i.c) >= By{0} ? t.get<T>(i.a) : t.get<T>(i.b));

@@ -137,7 +137,7 @@ bool run_integer_to_float(Thread& t, const Instruction& i) {
                                        : static_cast<double>(opaque(value))));
         return true;
     }
-    // To odd, where double cannot hold all bits; then to the format.
+    // Rounds to odd where double cannot hold all bits, then to the format.
     const bool is_negative = how.from != Type::u64 && value < 0;
     uint64_t magnitude = is_negative ? ~static_cast<uint64_t>(value) + 1 : static_cast<uint64_t>(value);
     if (magnitude >> 53 != 0)

@@ -223,7 +223,7 @@ void decode_float(Line& line) {
         handler = is_plain ? run_plain_float<float, Operation> : run_float<float, Operation>;
     else if (type == Type::f64)
         handler = is_plain ? run_plain_float<double, Operation> : run_float<double, Operation>;
-    // Of these alone; none of them saturates.
+    // Only these operations have the form f32x2, which never saturates.
     constexpr bool is_packed = std::is_same_v<Operation, Add> || std::is_same_v<Operation, Sub> ||
                                std::is_same_v<Operation, Mul> || std::is_same_v<Operation, Fma>;
     if constexpr (is_packed)

@@ -40,7 +40,7 @@ public:
 private:
     static constexpr uint32_t done = std::numeric_limits<uint32_t>::max();
 
-    // As in the paper, with lists that are built from their ends.
+    // The paper's function of this name, with lists that are built from their ends.
     uint32_t visit(uint32_t vertex, std::vector<uint32_t>& partition) {
         stack_.push_back(vertex);
         numbers_[vertex] = ++count_;

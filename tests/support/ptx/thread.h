@@ -68,7 +68,7 @@ public:
     bool call_indirect(const IndirectCall& site, uint64_t address);
     bool leave();
 
-    // Of two threads of a warp, the one that is farther behind in the program is executed first, so that they meet again.
+    // Whether this thread is farther behind than `other`: of two threads of a warp, the one that is farther behind in the program is executed first, so that they meet again.
     [[nodiscard]] bool is_behind(const Thread& other) const;
     [[nodiscard]] bool is_at_same_place(const Thread& other) const;
 

@@ -11,7 +11,7 @@ namespace polder {
 class Half {
 public:
     constexpr Half() = default;
-    // To the nearest, ties to even.
+    // Rounds to the nearest half, ties to even.
     template <class Number>
         requires(std::is_arithmetic_v<Number> && !std::is_same_v<Number, __float128>)
     explicit(false) Half(Number value) : Half(rounded(static_cast<long double>(value))) {}

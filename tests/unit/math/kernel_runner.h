@@ -27,7 +27,7 @@ public:
     // Runs `kernel`, whose arguments are all global pointers, for `count` work-items, in work-groups of the size that
     // it requires, if it does.
     void run(const std::string& kernel, std::span<void* const> pointers, size_t count);
-    // As clEnqueueNDRangeKernel: the last work-group of a dimension may be smaller.
+    // Runs a range as clEnqueueNDRangeKernel does: the last work-group of a dimension may be smaller.
     void run(const std::string& kernel, std::span<void* const> pointers, const Range& range);
 
     // What the kernels have printed.

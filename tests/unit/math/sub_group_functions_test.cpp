@@ -19,7 +19,7 @@ namespace {
 using test::KernelRunner;
 using test::Range;
 
-// As PTX, the kernels get the one size that it has.
+// As PTX, kernels have the one sub-group size of a warp.
 const bool is_ptx = std::getenv("POLDER_TEST_PTX") != nullptr;
 const unsigned size = is_ptx ? 32 : 8;
 const char* const required_size =

@@ -27,7 +27,7 @@ std::string register_type(const std::string& type) {
     const unsigned bytes = bytes_of(type_named(type).value_or(Type::b64));
     return "b" + std::to_string(8 * std::max(2u, bytes));
 }
-// Of memory.
+// The untyped form of a type, for loads and stores.
 std::string bits_type(const std::string& type) {
     return "b" + std::to_string(8 * bytes_of(type_named(type).value_or(Type::b64)));
 }

@@ -10,7 +10,7 @@
 
 namespace polder::test {
 
-// Of processor time.
+// Seconds of processor time.
 inline constexpr rlim_t check_seconds_max = 120;
 
 // What `check` returns (empty: right), or how its process ended. Only for processes of one thread.
