@@ -106,8 +106,7 @@ struct State {
     int failure_of_call = 0;
     const char* failed_call = nullptr;
     std::map<std::string, uint64_t, std::less<>> calls;
-    std::shared_mutex
-        executing;  // held shared by streams that execute, and exclusively by what must not run beside them
+    std::shared_mutex executing;  // shared: streams that execute; exclusive: what must not run beside them
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;
