@@ -5,6 +5,10 @@
 
 #include <memory/caching_allocator.h>
 
+#include <algorithm>
+#include <random>
+#include <utility>
+
 namespace polder::memory {
 namespace {
 
@@ -65,6 +69,29 @@ TEST(CachingAllocator, SmallestBlockThatFitsIsTaken) {
         fixture.free(block);
     EXPECT_EQ(fixture.take(18 * MiB).address, medium.address);
     EXPECT_EQ(fixture.source->reserves, 3);
+}
+
+// PyTorch's order of free blocks: the size, then the address. Also with more blocks of a size than lie beside each other in a bin.
+TEST(CachingAllocator, OfSmallBlocksTheSmallestThatFitsThenTheLowestAddressIsTaken) {
+    const CachingFixture fixture;
+    std::vector<Block> blocks, kept;
+    for (int i = 0; i < 300; ++i) {
+        blocks.push_back(fixture.take(i % 3 == 1 ? 3 * KiB : 2 * KiB));
+        kept.push_back(fixture.take(512));  // so that no two merge
+    }
+    std::vector<Block> order = blocks;
+    std::ranges::shuffle(order, std::mt19937_64(1));
+    for (const Block& block : order)
+        fixture.free(block);
+    std::ranges::sort(blocks, {},
+                      [](const Block& block) { return std::pair(block.place.size.value, block.address.value); });
+    for (const Block& block : blocks)
+        ASSERT_EQ(fixture.take(block.place.size.value - 511).address, block.address);
+    fixture.free(blocks[250]);  // of 3 KiB
+    fixture.free(blocks[20]);  // of 2 KiB
+    EXPECT_EQ(fixture.take(512).address, blocks[20].address);  // 1.5 KiB of it stay
+    EXPECT_EQ(fixture.take(2 * KiB).address, blocks[250].address);
+    EXPECT_TRUE(fixture.pool->validate());
 }
 
 TEST(CachingAllocator, LargeBlockIsSplitWhenMoreThan1MiBRemains) {
