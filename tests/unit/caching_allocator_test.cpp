@@ -254,6 +254,18 @@ TEST(CachingAllocator, FullMemory_BlocksOfOtherQueuesGoBackWhenTheyAreDone) {
     EXPECT_EQ(fixture.source->releases, 1);
 }
 
+TEST(CachingAllocator, FullMemory_ARequestThatHasWaitedIsARetry) {
+    const CachingFixture fixture;
+    FakeQueue a, b;
+    const Lease first = fixture.lease_on(a, 80 * MiB);
+    fixture.pool->set_limit(ByteCount{80 * MiB});
+    const driver::Timepoint used = b.at(1);
+    fixture.free(first.block, {&used, 1});
+    EXPECT_EQ(fixture.lease_on(a, 80 * MiB).block.address, first.block.address);
+    EXPECT_EQ(b.waited, std::vector<uint64_t>{1});
+    EXPECT_EQ(fixture.now().retries, 1u);
+}
+
 TEST(CachingAllocator, FullMemory_FragmentationIsReported) {
     const CachingFixture fixture{"", {.capacity = 20 * MiB}};
     std::vector<Block> blocks;
