@@ -4,8 +4,8 @@
 
 #include "storage_impl.h"
 
+#include <base/biased_mutex.h>
 #include <base/thread_number.h>
-#include <base/word_mutex.h>
 
 #include <bit>
 #include <thread>
@@ -21,19 +21,21 @@ constexpr uint8_t uses_to_own = 4;
 class alignas(128) TableEntry {
 public:
     void lock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        if (!mutex_.try_lock()) [[unlikely]]
-            wait();
+        bool has_met = false;
+        const BiasedMutex::Held held = mutex_.lock([&] {
+            waiting_.fetch_add(1, std::memory_order_relaxed);
+            has_met = true;
+        });
+        held_ = held;
+        if (has_met) [[unlikely]]
+            waiting_.fetch_sub(1, std::memory_order_relaxed);
     }
-    void unlock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(); }
+    void unlock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(held_); }
     [[nodiscard]] bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
 
 private:
-    [[gnu::noinline]] void wait() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        waiting_.fetch_add(1, std::memory_order_relaxed);
-        mutex_.lock();
-        waiting_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    WordMutex mutex_;
+    BiasedMutex mutex_;
+    BiasedMutex::Held held_{};  // how it is locked; guarded by it
     std::atomic<uint32_t> waiting_{0};  // threads
 };
 TableEntry table[thread_locks + shared_locks];

@@ -220,6 +220,43 @@ TYPED_TEST(AllocatorConformance, StatisticsCount) {
     EXPECT_EQ(pool.statistics().live.value, 0u);
 }
 
+TYPED_TEST(AllocatorConformance, PeaksAreResetApart) {
+    this->fixture.pool->free(this->fixture.take(24 * MiB), {});
+    this->fixture.pool->trim();
+    const Allocator::Statistics before = this->fixture.now();
+    EXPECT_GE(before.live_peak.value, 24 * MiB);
+    EXPECT_GE(before.reserved_peak.value, 24 * MiB);
+    this->fixture.pool->reset_peak(Allocator::Peak::live);
+    EXPECT_EQ(this->fixture.now().live_peak.value, 0u);
+    EXPECT_EQ(this->fixture.now().reserved_peak, before.reserved_peak);
+    const Block block = this->fixture.take(MiB);
+    const uint64_t live_peak = this->fixture.now().live_peak.value;
+    EXPECT_GE(live_peak, MiB);
+    this->fixture.pool->free(block, {});
+    this->fixture.pool->trim();
+    this->fixture.pool->reset_peak(Allocator::Peak::reserved);
+    EXPECT_EQ(this->fixture.now().reserved_peak.value, 0u);
+    EXPECT_EQ(this->fixture.now().live_peak.value, live_peak);
+}
+
+// A retry had memory given back or waited for, and succeeded.
+TYPED_TEST(AllocatorConformance, RetriesAndFailuresAreCounted) {
+    FakeQueue queue;
+    const Lease leased = this->fixture.lease_on(queue, this->all);
+    EXPECT_EQ(this->fixture.now().retries, 0u);
+    EXPECT_FALSE(this->fixture.has_room(KiB));
+    EXPECT_EQ(this->fixture.now().retries, 0u);
+    EXPECT_EQ(this->fixture.now().out_of_memory, 1u);
+    const driver::Timepoint used = queue.at(1);
+    this->fixture.pool->free(leased.block, {&used, 1});
+    const Block waited = this->fixture.take(this->all);  // the host waits for the queue
+    EXPECT_EQ(this->fixture.now().retries, 1u);
+    this->fixture.pool->free(waited, {});
+    this->fixture.pool->free(this->fixture.take(this->all), {});
+    EXPECT_EQ(this->fixture.now().retries, 1u);
+    EXPECT_EQ(this->fixture.now().out_of_memory, 1u);
+}
+
 TYPED_TEST(AllocatorConformance, PendingBlocksAreCountedApart) {
     FakeQueue a, b;
     const Lease leased = this->fixture.lease_on(a, MiB);

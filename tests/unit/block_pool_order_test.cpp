@@ -304,10 +304,12 @@ TEST(BlockPool, StatisticsCountAllocationsRetriesAndFailures_AndPeaksBeginAgain)
     const driver::Timepoint after[] = {queue.at(1)};
     fixture.pool->free(block, after);
     static_cast<void>(fixture.refusal(9 * MiB));
+    EXPECT_EQ(fixture.pool->statistics().retries, 0u);  // it has waited in vain
     const Block all = fixture.take(8 * MiB);
     const BlockPool::Statistics now = fixture.pool->statistics();
     EXPECT_EQ(now.allocations, 3u);
     EXPECT_EQ(now.frees, 2u);
+    EXPECT_EQ(now.retries, 1u);  // two regions became one
     EXPECT_EQ(now.out_of_memory, 1u);
     EXPECT_EQ(now.hits, 1u);
     EXPECT_EQ(now.reserved_peak, ByteCount{8 * MiB});

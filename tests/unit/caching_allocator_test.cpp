@@ -5,6 +5,10 @@
 
 #include <memory/caching_allocator.h>
 
+#include <algorithm>
+#include <random>
+#include <utility>
+
 namespace polder::memory {
 namespace {
 
@@ -65,6 +69,29 @@ TEST(CachingAllocator, SmallestBlockThatFitsIsTaken) {
         fixture.free(block);
     EXPECT_EQ(fixture.take(18 * MiB).address, medium.address);
     EXPECT_EQ(fixture.source->reserves, 3);
+}
+
+// PyTorch's order of free blocks: the size, then the address. Also with more blocks of a size than lie beside each other in a bin.
+TEST(CachingAllocator, OfSmallBlocksTheSmallestThatFitsThenTheLowestAddressIsTaken) {
+    const CachingFixture fixture;
+    std::vector<Block> blocks, kept;
+    for (int i = 0; i < 300; ++i) {
+        blocks.push_back(fixture.take(i % 3 == 1 ? 3 * KiB : 2 * KiB));
+        kept.push_back(fixture.take(512));  // so that no two merge
+    }
+    std::vector<Block> order = blocks;
+    std::ranges::shuffle(order, std::mt19937_64(1));
+    for (const Block& block : order)
+        fixture.free(block);
+    std::ranges::sort(blocks, {},
+                      [](const Block& block) { return std::pair(block.place.size.value, block.address.value); });
+    for (const Block& block : blocks)
+        ASSERT_EQ(fixture.take(block.place.size.value - 511).address, block.address);
+    fixture.free(blocks[250]);  // of 3 KiB
+    fixture.free(blocks[20]);  // of 2 KiB
+    EXPECT_EQ(fixture.take(512).address, blocks[20].address);  // 1.5 KiB of it stay
+    EXPECT_EQ(fixture.take(2 * KiB).address, blocks[250].address);
+    EXPECT_TRUE(fixture.pool->validate());
 }
 
 TEST(CachingAllocator, LargeBlockIsSplitWhenMoreThan1MiBRemains) {
@@ -225,6 +252,18 @@ TEST(CachingAllocator, FullMemory_BlocksOfOtherQueuesGoBackWhenTheyAreDone) {
     EXPECT_EQ(a.waited, std::vector<uint64_t>{1});
     EXPECT_TRUE(second.after.empty());
     EXPECT_EQ(fixture.source->releases, 1);
+}
+
+TEST(CachingAllocator, FullMemory_ARequestThatHasWaitedIsARetry) {
+    const CachingFixture fixture;
+    FakeQueue a, b;
+    const Lease first = fixture.lease_on(a, 80 * MiB);
+    fixture.pool->set_limit(ByteCount{80 * MiB});
+    const driver::Timepoint used = b.at(1);
+    fixture.free(first.block, {&used, 1});
+    EXPECT_EQ(fixture.lease_on(a, 80 * MiB).block.address, first.block.address);
+    EXPECT_EQ(b.waited, std::vector<uint64_t>{1});
+    EXPECT_EQ(fixture.now().retries, 1u);
 }
 
 TEST(CachingAllocator, FullMemory_FragmentationIsReported) {

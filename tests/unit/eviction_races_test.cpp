@@ -92,6 +92,27 @@ TEST_F(Eviction, ANewBufferKeepsItsMemoryWhileItsContentsAreCopied) {
     EXPECT_EQ(read(world, *created), pattern(32 * KiB, 1));
 }
 
+// The memory that a transfer in flight reads is given to another storage, which is written only behind the transfer.
+TEST_F(Eviction, TheSourceOfATransferInFlightMayBeAVictim) {
+    for (const test::Peers peers : {test::Peers::none, test::Peers::all}) {
+        MemoryWorld world{{.separate_memories = 2, .peers = peers, .memory_bytes = 64 * KiB}};
+        const auto source = written(world, 48 * KiB, 1);
+        world.world.run();
+        std::vector<std::byte> seen;
+        world.kernel(world.on(2), {{source.get(), {0, 48 * KiB}, Access::read}},
+                     [&](const auto& at) { seen.assign(at[0], at[0] + 48 * KiB); });
+        ASSERT_TRUE(seen.empty());  // nothing has moved yet
+        const auto other = written(world, 48 * KiB, 2);
+        EXPECT_FALSE(has_memory(world, *source));
+        EXPECT_TRUE(has_memory(world, *source, SpaceId{2}));
+        world.world.run();
+        EXPECT_EQ(seen, pattern(48 * KiB, 1));
+        EXPECT_EQ(read(world, *other), pattern(48 * KiB, 2));
+        EXPECT_EQ(read(world, *source), pattern(48 * KiB, 1));
+        EXPECT_TRUE(source->validate());
+    }
+}
+
 // A transfer to the host has failed, and no command has used the storage since: only the device has the right bytes.
 TEST_F(Eviction, TheTargetOfAFailedTransferIsNoHolder) {
     MemoryWorld world{{.separate_memories = 1, .memory_bytes = 64 * KiB}};

@@ -126,7 +126,7 @@ Result<void> BlockPool::lease_by_ladder(std::span<const LeaseRequest> requests, 
 bool BlockPool::lease_anew(std::span<const LeaseRequest> requests, const LeaseTerms& terms, std::span<Lease> leases) {
     if (terms.consumer == LeaseTerms::Consumer::host)
         return false;
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index])
             merge_pending(index);
@@ -137,30 +137,19 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
     flush_front();
     for (Ladder ladder;; ++ladder.waited) {
         drain_all();
-        bool allowed = false;
-        {
-            const WordLock lock(mutex_);
-            allowed = request.size >= request.asked && within_limit(request.size);
-            const bool much_pending = deferred_bytes_ >= options_.cache_max.value;
-            if (try_pool(request, Search::thorough, leased) || (allowed && merge_own_pending(request, leased)) ||
-                ((much_pending || !allowed) && reuse_of_any_queue(request, leased)))
-                return {};
-        }
-        if (allowed) {
-            if (grow(request, ladder, leased) || regroup(request, ladder, leased))
-                return {};
-            const WordLock lock(mutex_);
-            if (reuse_of_any_queue(request, leased) || merge_pending(request, leased))
-                return {};
+        if (try_steps(request, ladder, leased)) {
+            const BiasedLock lock(mutex_);
+            retries_ += ladder.waited != 0 || ladder.trimmed_bytes != 0 ? 1 : 0;
+            return {};
         }
         std::optional<driver::Timepoint> pending;
         if (request.terms.when_full == WhenFull::wait) {
-            const WordLock lock(mutex_);
+            const BiasedLock lock(mutex_);
             pending = oldest_in_flight();
         }
         if (!pending) {
             {
-                const WordLock lock(mutex_);
+                const BiasedLock lock(mutex_);
                 ++out_of_memory_;
             }
             std::string text = report(request, ladder);
@@ -168,11 +157,25 @@ Result<void> BlockPool::climb(const Request& request, Lease& leased) {
             return fail(Status::mem_object_allocation_failure, std::move(text));
         }
         pending->queue->wait(pending->value);
-        if (ladder.waited == 0) {
-            const WordLock lock(mutex_);
-            ++retries_;
-        }
     }
+}
+
+bool BlockPool::try_steps(const Request& request, Ladder& ladder, Lease& leased) {
+    bool allowed = false;
+    {
+        const BiasedLock lock(mutex_);
+        allowed = request.size >= request.asked && within_limit(request.size);
+        const bool much_pending = deferred_bytes_ >= options_.cache_max.value;
+        if (try_pool(request, Search::thorough, leased) || (allowed && merge_own_pending(request, leased)) ||
+            ((much_pending || !allowed) && reuse_of_any_queue(request, leased)))
+            return true;
+    }
+    if (!allowed)
+        return false;
+    if (grow(request, ladder, leased) || regroup(request, ladder, leased))
+        return true;
+    const BiasedLock lock(mutex_);
+    return reuse_of_any_queue(request, leased) || merge_pending(request, leased);
 }
 
 // ---- places for a block ----
@@ -336,7 +339,7 @@ bool BlockPool::charge(ByteCount bytes) {
             flush_front();
             drain_all();
         }
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         if (!within_limit(bytes))
             continue;
         live_bytes_ += bytes.value;
@@ -350,7 +353,7 @@ bool BlockPool::charge(ByteCount bytes) {
 }
 
 void BlockPool::discharge(ByteCount bytes) noexcept {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     live_bytes_ -= bytes.value;
     charged_bytes_ -= bytes.value;
 }
@@ -375,7 +378,7 @@ void BlockPool::free_after(const Block& block, Timepoints&& after) noexcept {
 }
 
 void BlockPool::give_up(std::span<const Block> blocks) noexcept {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     for (const Block& block : blocks)
         give_up(block, {});
 }
@@ -409,7 +412,7 @@ void BlockPool::drain_at_most(uint32_t count) {
 // Frees in parts, so that other threads get the lock in between.
 void BlockPool::drain_all() {
     for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         before = pending_.size();
         drain_at_most(drained_at_most);
         now = pending_.size();
@@ -421,7 +424,7 @@ void BlockPool::drain() {
     drain_all();
     bool purges = false;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         purges = must_purge();
     }
     if (purges)

@@ -22,12 +22,12 @@ namespace {
 } // namespace
 
 void BlockPool::set_limit(ByteCount limit) {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     limit_ = limit.value;
 }
 
 ByteCount BlockPool::limit() const {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     return ByteCount{limit_};
 }
 
@@ -37,7 +37,7 @@ BlockPool::Statistics BlockPool::statistics() const {
     size_t regions = 0;
     const FrontCache::Held front = front_.held();
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         sum.reserved_peak = ByteCount{reserved_peak_bytes_};
         sum.allocations = allocations_ + front.hits;
         sum.frees = sum.allocations - (live_blocks_ - std::min(live_blocks_, front.blocks));
@@ -54,7 +54,7 @@ BlockPool::Statistics BlockPool::statistics() const {
         regions = regions_.size();
     }
     for (size_t index = 0; index < regions; ++index) {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         if (!regions_[index])
             continue;
         const RegionAllocator::Statistics of_region = regions_[index]->allocator.statistics();
@@ -72,7 +72,7 @@ BlockPool::Statistics BlockPool::statistics() const {
 }
 
 void BlockPool::reset_peak(Peak peak) {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     if (peak == Peak::live)
         live_peak_bytes_ = live_bytes_;
     else
@@ -81,7 +81,7 @@ void BlockPool::reset_peak(Peak peak) {
 
 ByteCount BlockPool::free_bytes() const {
     const uint64_t available = source_->available().value;
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     // When free memory has no pages, the system must still have some for it, so only cached bytes count here. When the system counts
     // promises, it has counted all reserved memory already.
     const uint64_t free = reserved_bytes_ - (live_bytes_ - charged_bytes_) - deferred_bytes_;
@@ -93,7 +93,7 @@ ByteCount BlockPool::resident() const {
     std::vector<driver::Memory> regions;
     uint64_t bytes = 0;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         for (const auto& region : regions_)
             if (region)
                 regions.push_back(region->memory);
@@ -128,7 +128,7 @@ std::string BlockPool::report(const Request& request, const Ladder& ladder) cons
 }
 
 bool BlockPool::validate() const {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     uint64_t reserved = 0, used = 0, cached = 0, pending = 0;
     for (const auto& region : regions_) {
         if (!region)

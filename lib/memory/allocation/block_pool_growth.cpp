@@ -217,7 +217,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     const Alignment page = source_->growable()->page();
     uint64_t reserved = 0;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         reserved = reserved_bytes_;
     }
     const uint64_t available = source_->available().value;
@@ -231,7 +231,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     // Releases the removed memory, also when std::bad_alloc is thrown halfway.
     const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         grown = regions_[index].get();
         Region& region = *grown;
         extension = best_extension(region, request, available);
@@ -247,7 +247,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
     for (const ByteRange& part : extension->parts)
         if (!commit_part(*grown, part, ladder))
             return false;
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     return try_region(index, request, Search::thorough, leased);
 }
 
@@ -285,7 +285,7 @@ bool BlockPool::commit_part(Region& region, ByteRange part, Ladder& ladder) {
         return false;
     }
     try {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         if (part.begin == region.memory.size) {
             region.grow(ByteCount{part.size()});
             region.memory.size += part.size();
@@ -312,7 +312,7 @@ bool BlockPool::commit_part(Region& region, ByteRange part, Ladder& ladder) {
 // The index of the region that grows; makes the region if there is none. UINT32_MAX: the source has no addresses for it.
 uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         for (uint32_t index = 0; index < regions_.size(); ++index)
             if (regions_[index] && regions_[index]->addresses != 0)
                 return index;
@@ -327,7 +327,7 @@ uint32_t BlockPool::growing_region(ByteCount addresses, Ladder& ladder) {
         if (index == UINT32_MAX)
             source_->growable()->release_addresses({*address, addresses.value});
     }};
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     index = add_region({*address, 0});
     regions_[index]->addresses = addresses.value;
     return index;

@@ -141,7 +141,7 @@ std::optional<BlockPool::Hole> BlockPool::best_hole(uint32_t index, const LeaseR
 bool BlockPool::open_hole(const LeaseRequest& request, std::span<const Block> movable, std::vector<uint32_t>& to_move) {
     flush_front();
     drain_all();
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     if (!within_limit(request.size))
         return false;
     std::optional<Hole> best;
@@ -166,7 +166,7 @@ bool BlockPool::open_hole(const LeaseRequest& request, std::span<const Block> mo
 }
 
 void BlockPool::close_hole() noexcept {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     for (const RegionAllocator::Block& place : hole_)
         regions_[hole_region_]->free(place);
     hole_.clear();

@@ -36,7 +36,7 @@ bool BlockPool::grow(const Request& request, Ladder& ladder, Lease& leased) {
         return true;
     uint64_t reserved = 0;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         reserved = reserved_bytes_;
     }
     // A region holds whole granules.
@@ -68,7 +68,7 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
             source_->release(*memory);
     }};
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         ++reserves_;
         const uint32_t index = add_region(*memory);
         is_added = true;
@@ -146,7 +146,7 @@ bool BlockPool::regroup(const Request& request, Ladder& ladder, Lease& leased) {
     // Also when host memory runs out halfway.
     const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         uint64_t unused = 0;
         for (const auto& region : regions_)
             if (region && region->addresses == 0 && region->memory.size < request.size.value && region->is_unused())
@@ -236,7 +236,7 @@ void BlockPool::purge_in_turn(const Block* keep) {
     Claims claims;
     size_t regions = 0;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         claims.keep = keep && keep->place.size.value <= cache_allowed() ? keep : nullptr;
         remove_unused_regions(claims.keep, removed);
         regions = regions_.size();
@@ -248,12 +248,12 @@ void BlockPool::purge_in_turn(const Block* keep) {
                 source_->discard(claims.region->part(range));
             return_clean(claims);
         }
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     cached_after_purge_bytes_ = cached_bytes_;
 }
 
 bool BlockPool::claim_dirty(Claims& claims) {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     claims.region = regions_[claims.region_index].get();
     if (!claims.region)
         return false;
@@ -264,7 +264,7 @@ bool BlockPool::claim_dirty(Claims& claims) {
 }
 
 void BlockPool::return_clean(const Claims& claims) {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     Region& region = *claims.region;
     for (const RegionAllocator::Block& place : std::span{claims.places}.first(claims.count))
         region.free(place);
@@ -285,7 +285,7 @@ void BlockPool::trim() {
     // Also when host memory runs out halfway.
     const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         remove_unused_regions(nullptr, removed);
     }
     give_to_source(std::move(removed));

@@ -94,7 +94,7 @@ bool BucketAllocator::lease_now(const Request& request, Lease& leased) {
 // Takes a pending block that only the request's queue still uses, otherwise a free block.
 bool BucketAllocator::take(uint32_t number, const Request& request, Lease& leased) {
     Bucket& bucket = buckets_[number];
-    Lock lock(bucket.mutex);
+    BiasedLock lock(bucket.mutex);
     if (bucket.pending.size() != 0) {
         drain_at_most(bucket, drained_at_most);
         if (request.terms.consumer == LeaseTerms::Consumer::device && request.terms.queue) {
@@ -140,24 +140,12 @@ void BucketAllocator::hand_out(Bucket& bucket, Index index, const Request& reque
 }
 
 Result<void> BucketAllocator::climb(const Request& request, Lease& leased) {
-    const uint32_t number = bucket_of(request);
-    const bool is_possible = request.asked.value <= block_bytes(number);
     for (Ladder ladder;; ++ladder.waited) {
         drain_all();
-        if (is_possible && take(number, request, leased))
-            return {};
-        if (is_possible && tally_.allows(block_bytes(number))) {
-            if (grow(number, request, ladder, leased))
-                return {};
-            ladder.released_bytes += give_back_beyond(0);
-            if ((ladder.released_bytes != 0 && grow(number, request, ladder, leased)) ||
-                take_larger(number, request, leased)) {
+        bool is_retry = ladder.waited != 0;
+        if (request.asked.value <= block_bytes(bucket_of(request)) && try_steps(request, ladder, is_retry, leased)) {
+            if (is_retry)
                 tally_.count_retry();
-                return {};
-            }
-        }
-        if (is_possible && take_pending(number, request, leased)) {
-            tally_.count_retry();
             return {};
         }
         std::optional<driver::Timepoint> pending;
@@ -166,16 +154,32 @@ Result<void> BucketAllocator::climb(const Request& request, Lease& leased) {
         if (!pending)
             return fail(out_of_memory(request, ladder));
         pending->queue->wait(pending->value);
-        if (ladder.waited == 0)
-            tally_.count_retry();
     }
+}
+
+// Notes when memory was given back, or the consumer waits.
+bool BucketAllocator::try_steps(const Request& request, Ladder& ladder, bool& is_retry, Lease& leased) {
+    const uint32_t number = bucket_of(request);
+    if (take(number, request, leased))
+        return true;
+    if (tally_.allows(block_bytes(number))) {
+        if (grow(number, request, ladder, leased))
+            return true;
+        is_retry = true;
+        ladder.released_bytes += give_back_beyond(0);
+        if ((ladder.released_bytes != 0 && grow(number, request, ladder, leased)) ||
+            take_larger(number, request, leased))
+            return true;
+    }
+    is_retry = true;
+    return take_pending(number, request, leased);
 }
 
 // When the source has no more memory, a larger block is used.
 bool BucketAllocator::take_larger(uint32_t number, const Request& request, Lease& leased) {
     for (uint32_t larger = number + 1; larger < bucket_count; ++larger) {
         Bucket& bucket = buckets_[larger];
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         if (take_free(bucket, request, leased))
             return true;
     }
@@ -188,7 +192,7 @@ bool BucketAllocator::take_pending(uint32_t number, const Request& request, Leas
         return false;
     for (uint32_t larger = number; larger < bucket_count; ++larger) {
         Bucket& bucket = buckets_[larger];
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         auto found = bucket.pending.take_any([](const Block&) { return true; });
         if (!found)
             continue;
@@ -221,7 +225,7 @@ bool BucketAllocator::grow_by(uint64_t bytes, uint32_t number, const Request& re
         tally_.release(memory->size);
     }};
     Bucket& bucket = buckets_[number];
-    Lock lock(bucket.mutex);
+    BiasedLock lock(bucket.mutex);
     add_slab(bucket, *memory);
     is_added = true;
     ++bucket.misses;
@@ -282,7 +286,7 @@ void BucketAllocator::free_after(const Block& block, Timepoints&& after) noexcep
                block.address.value, after.empty() ? "" : " when its uses are complete");
     Bucket& bucket = buckets_[block.region];
     {
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         Record& record = bucket.records[block.place.node];
         if (record.generation != block.place.offset) {
             ++bucket.stale_frees;
@@ -324,7 +328,7 @@ void BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
 void BucketAllocator::drain_all() {
     for (Bucket& bucket : buckets_)
         for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-            Lock lock(bucket.mutex);
+            BiasedLock lock(bucket.mutex);
             before = bucket.pending.size();
             drain_at_most(bucket, drained_at_most);
             now = bucket.pending.size();
@@ -339,7 +343,7 @@ void BucketAllocator::drain() {
 
 std::optional<driver::Timepoint> BucketAllocator::oldest_pending() const {
     for (const Bucket& bucket : buckets_) {
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         if (auto oldest = bucket.pending.oldest())
             return oldest;
     }
@@ -348,7 +352,7 @@ std::optional<driver::Timepoint> BucketAllocator::oldest_pending() const {
 
 driver::Memory BucketAllocator::remove_oldest_unused(uint32_t number) noexcept {
     Bucket& bucket = buckets_[number];
-    Lock lock(bucket.mutex);
+    BiasedLock lock(bucket.mutex);
     const Index oldest = bucket.unused.oldest;
     if (oldest == none)
         return {};
@@ -404,7 +408,7 @@ void BucketAllocator::clear() {
 BucketAllocator::BucketStatistics BucketAllocator::bucket_statistics(ByteCount size) const {
     const uint32_t number = bucket_of({size, Alignment{1}, {}});
     const Bucket& bucket = buckets_[number];
-    Lock lock(bucket.mutex);
+    BiasedLock lock(bucket.mutex);
     return {block_bytes(number), bucket.hits, bucket.misses, bucket.stale_frees, bucket.free_blocks};
 }
 
@@ -415,7 +419,7 @@ Allocator::Statistics BucketAllocator::statistics() const {
     uint64_t unused = 0;
     for (uint32_t number = 0; number < bucket_count; ++number) {
         const Bucket& bucket = buckets_[number];
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         sum.hits += bucket.hits;
         sum.free_blocks += bucket.free_blocks;
         sum.regions += bucket.slab_count;
@@ -452,7 +456,7 @@ bool BucketAllocator::validate() const {
     uint64_t used_bytes = 0;
     for (uint32_t number = 0; number < bucket_count; ++number) {
         const Bucket& bucket = buckets_[number];
-        Lock lock(bucket.mutex);
+        BiasedLock lock(bucket.mutex);
         if (!validate(bucket, block_bytes(number), used_bytes))
             return false;
     }

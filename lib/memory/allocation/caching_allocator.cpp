@@ -76,33 +76,47 @@ Result<void> CachingAllocator::climb(const Request& request, Lease& leased) {
     const bool waits = request.terms.when_full == WhenFull::wait;
     for (Ladder ladder;; ++ladder.waited) {
         drain_all();
-        {
-            const WordLock lock(mutex_);
-            if (try_cache(request, leased))
-                return {};
-        }
-        if (tally_.allows(request.asked.value)) {
-            collect_garbage(request, ladder);
-            if (grow(request, GrowBy::segment, ladder, leased))
-                return {};
-            if ((release_available(request, ladder) && grow(request, GrowBy::segment, ladder, leased)) ||
-                (release_cached(request.terms, ladder) && grow_or_reuse(request, ladder, leased))) {
+        bool is_retry = ladder.waited != 0;
+        if (try_steps(request, ladder, is_retry, leased)) {
+            if (is_retry)
                 tally_.count_retry();
-                return {};
-            }
-            // The source has less than a segment left: reserve only the block.
-            if (grow(request, GrowBy::block, ladder, leased))
-                return {};
+            return {};
         }
         std::optional<driver::Timepoint> pending;
         if (waits) {
-            const WordLock lock(mutex_);
+            const BiasedLock lock(mutex_);
             pending = pending_.oldest();
         }
         if (!pending)
             return fail(out_of_memory(request, ladder));
         pending->queue->wait(pending->value);
     }
+}
+
+// PyTorch's steps. Notes when memory was given back or waited for.
+bool CachingAllocator::try_steps(const Request& request, Ladder& ladder, bool& is_retry, Lease& leased) {
+    {
+        const BiasedLock lock(mutex_);
+        if (try_cache(request, leased))
+            return true;
+    }
+    if (!tally_.allows(request.asked.value))
+        return false;
+    collect_garbage(request, ladder);
+    if (grow(request, GrowBy::segment, ladder, leased))
+        return true;
+    if (release_available(request, ladder)) {
+        is_retry = true;
+        if (grow(request, GrowBy::segment, ladder, leased))
+            return true;
+    }
+    if (release_cached(request.terms, ladder)) {
+        is_retry = true;
+        if (grow_or_reuse(request, ladder, leased))
+            return true;
+    }
+    // The source has less than a segment left: reserve only the block.
+    return grow(request, GrowBy::block, ladder, leased);
 }
 
 // Nearly every small request gets the first block that is examined. Only with an alignment above 512 bytes may it be too small.
@@ -117,8 +131,10 @@ bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
         if (found == 0)
             return false;
         const SizeBins::Entry& lowest = bins.blocks_of(found).lowest();
-        if (const Fit first = fit(lowest, size, request.alignment); first.size <= found) [[likely]]
+        if (const Fit first = fit(lowest, size, request.alignment); first.size <= found) [[likely]] {
+            bins.prefetch(found - first.size);  // where the rest will be
             return take(request, first, leased);
+        }
     }
     const Fit any = find(request);
     return any.chunk != none && take(request, any, leased);
@@ -146,7 +162,8 @@ bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
 // How a request for `size` bytes would fit into a free block.
 CachingAllocator::Fit CachingAllocator::fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const {
     const uint64_t skipped = alignment.round_up(entry.address) - entry.address;
-    return {entry.block, skipped, skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
+    return {static_cast<Index>(entry.block), skipped,
+            skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
 }
 
 CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uint64_t size) {
@@ -358,21 +375,28 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     Chunk* chunk = &chunks_[index];
     if (pool_of_chunk(*chunk) == Pool::large)
         times_[index].freed_at = searches_;
-    // When there are many blocks, the processor's caches contain neither neighbour: both are fetched at the same time.
+    const Index left = chunk->previous;
     const Index right = chunk->next;
+    Chunk* const before = left != none ? &chunks_[left] : nullptr;
     Chunk* const after = right != none ? &chunks_[right] : nullptr;
-    if (after)
-        __builtin_prefetch(after);
-    if (const Index left = chunk->previous; left != none) {
-        Chunk& before = chunks_[left];
-        if (before.is_free()) {
-            extract_free(before, left);
-            merge(before, left, *chunk, index);
-            chunk = &before;
-            index = left;
-        }
+    const bool merges_left = before && before->is_free();
+    const bool merges_right = after && after->is_free();
+    // With many blocks, the processor's caches have none of the bins that change: all are fetched at once.
+    if (chunk->bins != no_bins) [[likely]] {
+        const SizeBins& bins = *bins_[chunk->bins];
+        if (merges_left)
+            bins.prefetch(before->size);
+        if (merges_right)
+            bins.prefetch(after->size);
+        bins.prefetch(chunk->size + (merges_left ? before->size : 0) + (merges_right ? after->size : 0));
     }
-    if (after && after->is_free()) {
+    if (merges_left) {
+        extract_free(*before, left);
+        merge(*before, left, *chunk, index);
+        chunk = before;
+        index = left;
+    }
+    if (merges_right) {
         extract_free(*after, right);
         merge(*chunk, index, *after, right);
     }
@@ -442,7 +466,7 @@ uint32_t CachingAllocator::tag_of(const driver::Queue* queue) {
 }
 
 void CachingAllocator::take_back(std::span<const Block> blocks) noexcept {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     for (const Block& block : blocks)
         take_back(block, {});
 }
@@ -460,7 +484,7 @@ void CachingAllocator::drain_at_most(uint32_t count) {
 
 void CachingAllocator::drain_all() {
     for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         before = pending_.size();
         drain_at_most(drained_at_most);
         now = pending_.size();

@@ -9,7 +9,7 @@ namespace polder::memory {
 Allocator::Statistics CachingAllocator::statistics() const {
     Statistics sum;
     const FrontCache::Held front = front_.held();
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     tally_.fill(sum);
     sum.live.value -= std::min(sum.live.value, front.bytes);
     sum.live_blocks -= std::min(sum.live_blocks, front.blocks);
@@ -50,7 +50,7 @@ bool CachingAllocator::is_listed(Index index) const {
 
 // Chunks tile their segments, no two free chunks of a segment are neighbours, and the bins and sets contain exactly the free chunks.
 bool CachingAllocator::validate() const {
-    const WordLock lock(mutex_);
+    const BiasedLock lock(mutex_);
     uint64_t reserved = 0, used = 0, listed = 0, inactive = 0;
     for (size_t number = 0; number < segments_.size(); ++number) {
         const Segment& segment = segments_[number];

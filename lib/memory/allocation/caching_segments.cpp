@@ -46,7 +46,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
         tally_.release(memory->size);
     }};
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         // The source may return more than requested. A rest that is smaller than a block is not used.
         Segment made;
         made.memory = *memory;
@@ -65,7 +65,7 @@ bool CachingAllocator::grow_by(uint64_t bytes, const Request& request, Ladder& l
 // Tries the cache again, because commands that the request has waited for may have left free blocks there, then the source.
 bool CachingAllocator::grow_or_reuse(const Request& request, Ladder& ladder, Lease& leased) {
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         if (try_cache(request, leased))
             return true;
     }
@@ -90,7 +90,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
     const Alignment step{std::max(regions.page().value, small_growth_bytes)};
     Index index = none;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         index = find_growing(request.terms.queue, pool);
     }
     if (index == none) {
@@ -105,12 +105,12 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             if (index == none)
                 regions.release_addresses({*address, addresses});
         }};
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         index = add_segment({{*address, 0}, request.terms.queue, no_bins, pool, none, none, addresses});
     }
     driver::Memory added;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         const Segment& segment = segments_[index];
         const uint64_t tail = segment.last != none && chunks_[segment.last].is_free() ? chunks_[segment.last].size : 0;
         uint64_t bytes = step.round_up(size - std::min(size, tail));
@@ -136,7 +136,7 @@ bool CachingAllocator::grow_in_place(const Request& request, Ladder& ladder, Lea
             regions.decommit(added);
             tally_.release(added.size);
         }};
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         append_free(index, added.size);
         is_added = true;
         return try_cache(request, leased);
@@ -259,7 +259,7 @@ void CachingAllocator::collect_garbage(const Request& request, Ladder& ladder) {
     RemovedList removed;
     const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         std::vector<Index> unused;
         uint64_t age_sum = 0;
         for (const Key& key : set_of(Pool::large)) {
@@ -300,7 +300,7 @@ bool CachingAllocator::release_available(const Request& request, Ladder& ladder)
     const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     bool enough = false;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         FreeSet& set = set_of(Pool::large);
         const driver::Queue* const queue = request.terms.queue;
         auto at = set.lower_bound(Key{queue, size, 0, 0});
@@ -342,7 +342,7 @@ bool CachingAllocator::release_cached(const LeaseTerms& terms, Ladder& ladder) {
 bool CachingAllocator::wait_for_cached() {
     std::optional<driver::Timepoint> last;
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         last = pending_.oldest();
         for (const Segment& segment : segments_)
             for (Index index = segment.pool == Pool::small ? segment.first : none; !last && index != none;
@@ -365,7 +365,7 @@ uint64_t CachingAllocator::release_unused() {
     RemovedList removed;
     const ScopeExit rest{[&]() noexcept { give_back(removed); }};  // when host memory runs out halfway
     {
-        const WordLock lock(mutex_);
+        const BiasedLock lock(mutex_);
         for (Index index = 0; index < segments_.size(); ++index) {
             const Segment& segment = segments_[index];
             if (segment.first == none)

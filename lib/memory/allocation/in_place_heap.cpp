@@ -1,4 +1,4 @@
-// A region is reserved and registered without the lock; the lock is held to find a place in a region. When a step of making a region fails,
+// A region is reserved, counted and registered without the lock; the lock is held to find a place in a region. When a step of making a region fails,
 // the earlier steps are undone.
 #include "allocation/adaptive_pins.h"
 
@@ -25,6 +25,8 @@ InPlaceHeap::~InPlaceHeap() {
 
 Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount size) {
     POLDER_ASSIGN(memory, source_.reserve(size));
+    const ByteCount counted{memory.size};
+    bool is_charged = false;
     size_t added = 0;
     bool is_made = false;
     const ScopeExit undo{[&]() noexcept {
@@ -33,7 +35,12 @@ Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount 
         while (added != 0)
             devices_[--added]->remove(bytes_of(memory));
         source_.release(memory);
+        if (is_charged)
+            host_.discharge(counted);
     }};
+    is_charged = host_.charge(counted);
+    if (!is_charged)
+        return fail(Status::mem_object_allocation_failure, "the limit of host memory does not allow more");
     // After a fork(), copy-on-write could give this process new pages while the device still writes to the old ones.
     if (!AdaptivePins::are_forks_safe())
         madvise(memory.address.host(), memory.size, MADV_DONTFORK);
@@ -50,6 +57,7 @@ void InPlaceHeap::give_back(const Region& region) noexcept {
     for (driver::HostRegions* const device : devices_)
         device->remove(bytes_of(region.memory));
     source_.release(region.memory);
+    host_.discharge(ByteCount{region.memory.size});
 }
 
 // Null when there is no room.

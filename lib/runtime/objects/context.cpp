@@ -43,7 +43,9 @@ std::shared_ptr<memory::InPlaceHeap> make_in_place_heap(std::span<const Ref<Devi
         if (driver::HostRegions* const one = device->in_place_regions();
             one && std::ranges::find(regions, one) == regions.end())
             regions.push_back(one);
-    return regions.empty() ? nullptr : std::make_shared<memory::InPlaceHeap>(std::move(regions));
+    if (regions.empty())
+        return nullptr;
+    return std::make_shared<memory::InPlaceHeap>(Platform::get().spaces().front()->pool(), std::move(regions));
 }
 
 }  // namespace

@@ -148,14 +148,18 @@ void Object::retain_api() {
         retain_for_handle();
 }
 
+// The last reference needs no atomic read-modify-write instruction: the handle is released, so no other thread may use it.
 bool Object::release_api() {
-    uint32_t count = cell_->api_references.load(std::memory_order_relaxed);
-    do {
+    uint32_t count = cell_->api_references.load(std::memory_order_acquire);
+    while (count != 1) {
         if (count == 0)
             return false;
-    } while (!cell_->api_references.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel));
-    if (count == 1)
-        release_for_handle();
+        if (cell_->api_references.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel,
+                                                        std::memory_order_acquire))
+            return true;
+    }
+    cell_->api_references.store(0, std::memory_order_relaxed);
+    release_for_handle();
     return true;
 }
 

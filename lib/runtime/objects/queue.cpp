@@ -40,7 +40,7 @@ Result<Ref<Queue>> Queue::create(Ref<Context> context, Ref<Device> device, cl_co
 Result<void> Queue::make_first_shard() {
     POLDER_ASSIGN(shard, make_shard(is_out_of_order() ? streams_of_a_shard : 1));
     {
-        const WordLock lock(shard->mutex);
+        const BiasedLock lock(shard->mutex);
         only_driver_queue_ = is_out_of_order() ? nullptr : shard->streams.front().queue;
     }
     first_shard_ = shard.release();
@@ -51,7 +51,7 @@ Result<void> Queue::make_first_shard() {
 
 Result<std::unique_ptr<QueueShard>> Queue::make_shard(size_t stream_count) {
     auto shard = std::make_unique<QueueShard>();
-    const WordLock lock(shard->mutex);
+    const BiasedLock lock(shard->mutex);
     shard->streams.reserve(stream_count);
     while (shard->streams.size() < stream_count) {
         const Result<driver::Timepoint> taken = take_queue(*device_);
@@ -93,7 +93,7 @@ QueueShard& Queue::new_shard(std::atomic<QueueShard*>& place) {
         return *shard;
     }
     if (made) {  // not used, because another thread with the same shard number has made one
-        const WordLock lock(shard->mutex);
+        const BiasedLock lock(shard->mutex);
         give_back_streams(*shard);
     }
     return *earlier;
@@ -113,7 +113,7 @@ void Queue::for_each_shard(FunctionRef<void(QueueShard&)> function) {
 Queue::~Queue() {
     for_each_shard([this](QueueShard& shard) {
         {
-            const WordLock lock(shard.mutex);
+            const BiasedLock lock(shard.mutex);
             for (const QueueShard::Stream& stream : shard.streams)
                 stream.queue->flush();
             give_back_streams(shard);
@@ -135,7 +135,7 @@ void Queue::keep_alive(const RefCounted& object, driver::Timepoint until) {
 void Queue::flush() {
     is_flushed_ahead_.store(has_pending(), std::memory_order_release);
     for_each_shard([](QueueShard& shard) {
-        const WordLock lock(shard.mutex);
+        const BiasedLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             stream.queue->flush();
     });
@@ -166,7 +166,7 @@ void Queue::finish_stream(QueueShard& shard) {
     QueueShard::Kept kept;  // taken out before waiting, so that no lock is needed afterwards
     bool keeps_more = false;
     {
-        const WordLock lock(shard.mutex);
+        const BiasedLock lock(shard.mutex);
         last = shard.streams.front().last;
         if (shard.kept.size() == 1 && shard.kept.front().until.queue == last.queue) [[likely]] {  // one kernel's code
             kept = std::move(shard.kept.front());
@@ -183,7 +183,7 @@ void Queue::finish_stream(QueueShard& shard) {
 void Queue::finish_shards() {
     SmallVector<driver::Timepoint, streams_of_a_shard> last;
     for_each_shard([&](QueueShard& shard) {
-        const WordLock lock(shard.mutex);
+        const BiasedLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             if (!stream.last.is_complete())
                 last.push_back(stream.last);
@@ -202,7 +202,7 @@ void Queue::drop_complete() {
 
 void Queue::drop_kept(QueueShard& shard) {
     std::vector<QueueShard::Kept> dropped;
-    const WordLock lock(shard.mutex);
+    const BiasedLock lock(shard.mutex);
     shard.drop_complete(dropped);
 }
 

@@ -45,12 +45,12 @@ bool QueueShard::try_again() noexcept {
     // No other thread uses the shard. The lock is released before objects are destroyed, because that may call the application.
     std::vector<Kept> left;
     {
-        const WordLock lock(mutex);
+        const BiasedLock lock(mutex);
         left.swap(kept);
     }
     std::erase_if(left, [](const Kept& entry) { return entry.until.is_complete(); });
     if (!left.empty()) {
-        const WordLock lock(mutex);
+        const BiasedLock lock(mutex);
         kept.swap(left);
         return false;
     }

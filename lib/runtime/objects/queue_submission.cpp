@@ -66,7 +66,7 @@ Result<Ref<Event>> Queue::submit_or_hold_back(const EnqueueRequest& request, con
         event = make_event(request.type);
 
     QueueShard& shard = shard_here();
-    const WordLock lock(shard.mutex);
+    const BiasedLock lock(shard.mutex);
     must_wait |= is_out_of_order() ? is_behind_pending_barrier(shard) : has_pending();
     if (must_wait || failed) {
         if (!event)
@@ -107,7 +107,7 @@ Queue::Earlier Queue::everything_so_far() {
 
 void Queue::add_submitted_so_far(WaitList& waits) {
     for_each_shard([&](QueueShard& shard) {
-        const WordLock lock(shard.mutex);
+        const BiasedLock lock(shard.mutex);
         for (const QueueShard::Stream& stream : shard.streams)
             waits.add(stream.last);
     });
@@ -235,7 +235,7 @@ driver::Timepoint Queue::newest_barrier() {
 Result<driver::Timepoint> Queue::submit_pending(const Command& command, WaitList& waits, Event& event) {
     std::vector<QueueShard::Kept> dropped;
     QueueShard& shard = shard_here();
-    const WordLock lock(shard.mutex);
+    const BiasedLock lock(shard.mutex);
     POLDER_ASSIGN(timepoint, submit(shard, command, waits, &event, dropped));
     if (timepoint.queue && is_flushed_ahead_.load(std::memory_order_acquire))
         timepoint.queue->flush();

@@ -29,7 +29,7 @@
 // lock. Sizes are bytes, exact.
 #pragma once
 
-#include <base/word_mutex.h>
+#include <base/biased_mutex.h>
 #include <bufalloc/region_allocator.h>
 #include <memory/allocation_policy.h>
 #include <memory/allocator.h>
@@ -117,7 +117,9 @@ private:
     [[nodiscard]] bool try_all(std::span<const LeaseRequest> requests, const LeaseTerms& terms, Search search,
                                std::span<Lease> leases) POLDER_REQUIRES(mutex_);
     // Tries all steps, with the turn.
-    [[nodiscard]] Result<void> climb(const Request& request, Lease& leased);
+    [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) POLDER_EXCLUDES(mutex_);
+    // Tries the steps that do not wait.
+    [[nodiscard]] bool try_steps(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
 
     // --- places for a block; false: there is none ---
     [[nodiscard]] bool try_pool(const Request& request, Search search, Lease& leased) POLDER_REQUIRES(mutex_);
@@ -191,7 +193,7 @@ private:
 
     FrontCache front_;
     Turns turns_;
-    mutable WordMutex mutex_;
+    mutable BiasedMutex mutex_;
     // The index is Block::region; null where a region was released.
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
     PendingBlocks pending_ POLDER_GUARDED_BY(mutex_);

@@ -15,7 +15,7 @@
 // lock. Any thread may call any function. Sizes are bytes.
 #pragma once
 
-#include <base/mutex.h>
+#include <base/biased_mutex.h>
 #include <memory/paged_array.h>
 #include <memory/pending_blocks.h>
 #include <memory/turn_allocator.h>
@@ -87,7 +87,7 @@ private:
         Index oldest = none;
     };
     struct alignas(128) Bucket {
-        mutable Mutex mutex;
+        mutable BiasedMutex mutex;
         uint32_t number = 0;
         PagedArray<Record> records POLDER_GUARDED_BY(mutex);
         std::vector<Index> spare_records POLDER_GUARDED_BY(mutex);  // capacity for all of records
@@ -108,6 +108,7 @@ private:
 
     [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
+    [[nodiscard]] bool try_steps(const Request& request, Ladder& ladder, bool& is_retry, Lease& leased);
 
     [[nodiscard]] uint32_t bucket_of(const Request& request) const;
     [[nodiscard]] static uint64_t block_bytes(uint32_t number) { return uint64_t{1} << (number + first_log2); }

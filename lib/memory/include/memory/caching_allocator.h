@@ -26,7 +26,7 @@
 // Bounds: lease and free of blocks of up to 2 MiB are those of size_bins.h, else O(log free blocks); free needs no memory. No call to the source is made under the lock. Any thread may call any function. Sizes are bytes.
 #pragma once
 
-#include <base/word_mutex.h>
+#include <base/biased_mutex.h>
 #include <memory/front_cache.h>
 #include <memory/large_pages.h>
 #include <memory/paged_array.h>
@@ -127,6 +127,8 @@ private:
 
     [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
     [[nodiscard]] Result<void> climb(const Request& request, Lease& leased) override;
+    [[nodiscard]] bool try_steps(const Request& request, Ladder& ladder, bool& is_retry, Lease& leased)
+        POLDER_EXCLUDES(mutex_);
     void flush_front() noexcept override;
     [[nodiscard]] bool lease_from_front(const Request& request, Lease& leased);
     void take_back(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
@@ -199,7 +201,7 @@ private:
     const bool has_divisions_;
     const uint64_t min_block_;
     FrontCache front_;
-    mutable WordMutex mutex_;
+    mutable BiasedMutex mutex_;
     PagedArray<Chunk> chunks_ POLDER_GUARDED_BY(mutex_);
     PagedArray<Times> times_ POLDER_GUARDED_BY(mutex_);  // of each chunk
     PagedArray<FreeSet::node_type> nodes_ POLDER_GUARDED_BY(mutex_);  // of each chunk, unless it is in the set

@@ -7,8 +7,8 @@
 // take and put are O(blocks of one shard). Any thread may call any function.
 #pragma once
 
+#include <base/biased_mutex.h>
 #include <base/thread_number.h>
-#include <base/word_mutex.h>
 #include <memory/lease.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ public:
     template <class Fits>
     [[nodiscard]] std::optional<Block> take(Fits&& fits) {
         Shard& shard = mine();
-        const WordLock lock(shard.mutex);
+        const BiasedLock lock(shard.mutex);
         for (uint32_t index = shard.count; index-- > 0;) {
             if (!fits(shard.blocks[index]))
                 continue;
@@ -61,7 +61,7 @@ public:
         uint32_t surplus_count = 0;
         {
             Shard& shard = mine();
-            const WordLock lock(shard.mutex);
+            const BiasedLock lock(shard.mutex);
             if (shard.count == shard.blocks.size()) {
                 surplus_count = static_cast<uint32_t>(surplus.size());
                 const auto kept = shard.blocks.begin() + surplus_count;
@@ -83,7 +83,7 @@ public:
         if (!all)
             return;
         for (Shard& shard : *all) {
-            const WordLock lock(shard.mutex);
+            const BiasedLock lock(shard.mutex);
             f(std::span<const Block>{shard.blocks.data(), shard.count});
             shard.count = 0;
         }
@@ -97,7 +97,7 @@ public:
         Held sum;
         if (Shards* const all = shards_.load(std::memory_order_acquire))
             for (Shard& shard : *all) {
-                const WordLock lock(shard.mutex);
+                const BiasedLock lock(shard.mutex);
                 sum.blocks += shard.count;
                 sum.hits += shard.hits;
                 for (uint32_t index = 0; index < shard.count; ++index)
@@ -110,7 +110,7 @@ private:
     static constexpr uint32_t contentions_tolerated = 32;
     static constexpr uint32_t shard_count = 32;
     struct alignas(128) Shard {
-        WordMutex mutex;
+        BiasedMutex mutex;
         uint32_t count = 0;
         uint64_t hits = 0;
         std::array<Block, 16> blocks;
@@ -127,19 +127,15 @@ private:
 // Locks an allocator's mutex until the end of the scope, and notes when another thread had it.
 class POLDER_THREAD_ANNOTATION(scoped_lockable) NotingLock {
 public:
-    NotingLock(WordMutex& mutex, FrontCache& front) POLDER_THREAD_ANNOTATION(acquire_capability(mutex))
-        : mutex_(mutex) {
-        if (mutex_.try_lock()) [[likely]]
-            return;
-        front.note_contention();
-        mutex_.lock();
-    }
-    ~NotingLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(); }
+    NotingLock(BiasedMutex& mutex, FrontCache& front) POLDER_THREAD_ANNOTATION(acquire_capability(mutex))
+        : mutex_(mutex), held_(mutex.lock([&front] { front.note_contention(); })) {}
+    ~NotingLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(held_); }
     NotingLock(const NotingLock&) = delete;
     NotingLock& operator=(const NotingLock&) = delete;
 
 private:
-    WordMutex& mutex_;
+    BiasedMutex& mutex_;
+    const BiasedMutex::Held held_;
 };
 
 }  // namespace polder::memory

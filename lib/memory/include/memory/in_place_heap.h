@@ -2,13 +2,15 @@
 //
 // Regions of at least 4 MiB are registered with all these devices. Blocks below 4 MiB share regions (bufalloc); a larger block has a region
 // of its own. An empty region is kept for the next small block. Registering takes about 0.1 ms for each MiB.
+// Regions count against the limit of host memory.
 //
-// Owned by a context and by the memory that was allocated here; the devices outlive it. Any thread. A block may be freed only when no operation
-// uses it any more. mem_object_allocation_failure when the system has no memory or a device refuses to register it.
+// Owned by a context and by the memory that was allocated here; the devices and the allocator of host memory outlive it. Any thread. A block may be freed only when no operation
+// uses it any more. mem_object_allocation_failure when the limit does not allow it, the system has no memory, or a device refuses to register it.
 #pragma once
 
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
+#include <memory/allocator.h>
 #include <memory/region_source.h>
 
 #include <map>
@@ -19,7 +21,8 @@ namespace polder::memory {
 
 class InPlaceHeap {
 public:
-    explicit InPlaceHeap(std::vector<driver::HostRegions*> devices) : devices_(std::move(devices)) {}
+    InPlaceHeap(Allocator& host, std::vector<driver::HostRegions*> devices)
+        : host_(host), devices_(std::move(devices)) {}
     InPlaceHeap(const InPlaceHeap&) = delete;
     InPlaceHeap& operator=(const InPlaceHeap&) = delete;
     ~InPlaceHeap();  // every block has been freed
@@ -42,6 +45,7 @@ private:
     void give_back(const Region& region) noexcept;
     [[nodiscard]] std::byte* place_in(Region& region, ByteCount size) POLDER_REQUIRES(mutex_);
 
+    Allocator& host_;
     const std::vector<driver::HostRegions*> devices_;
     HostRegionSource source_;
     Mutex mutex_;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,51 +30,51 @@ public:
     static constexpr uint32_t bin_count = 4096;
     struct Entry {
         uint64_t address = 0;
-        uint32_t block = 0;
+        uint64_t block = 0;  // without padding: an entry is moved by one instruction
     };
 
-    // The blocks of one size.
-    class Bin {
+    // The blocks of one size. Half a cache line: what an operation on the lowest addresses needs but for their entries.
+    class alignas(32) Bin {
     public:
-        [[nodiscard]] bool empty() const { return low_.empty(); }
+        [[nodiscard]] bool empty() const { return low_count_ == 0; }
         // The block with the lowest address. The bin must not be empty.
-        [[nodiscard]] const Entry& lowest() const { return low_.back(); }
+        [[nodiscard]] const Entry& lowest() const { return low_[low_count_ - 1]; }
+        void prefetch() const { __builtin_prefetch(low_.get() + low_count_, 1); }
         // std::bad_alloc leaves the entries as they were.
         void insert(Entry entry) {
-            if (low_.size() >= leaf_entries) [[unlikely]]
-                make_upper_leaf();
-            if (upper_ && entry.address >= upper_->leaves.back().from) [[unlikely]]
+            if (low_count_ == low_capacity_) [[unlikely]]
+                make_room();
+            if (entry.address >= upper_from_) [[unlikely]]
                 return upper_->insert(entry);
-            low_.push_back(entry);
-            Entry* at = &low_.back();
-            for (Entry* const first = low_.data(); at != first && at[-1].address < entry.address; --at)
+            const uint64_t address = entry.address;
+            Entry* const first = low_.get();
+            Entry* at = first + low_count_++;
+            for (; at != first && at[-1].address < address; --at)
                 *at = at[-1];
             *at = entry;
         }
         // Removes the block with this address, which must be in the bin.
         void remove(uint64_t address) noexcept {
-            if (upper_ && address >= upper_->leaves.back().from) [[unlikely]]
+            if (address >= upper_from_) [[unlikely]]
                 return remove_from_upper(address);
-            // Each entry after it moves by one place.
-            Entry* at = &low_.back();
-            for (Entry moved = *at; moved.address != address; std::swap(moved, *at)) {
-                assert(at != low_.data());
+            Entry* const last = low_.get() + --low_count_;
+            Entry* at = last;
+            while (at->address != address) {
+                assert(at != low_.get());
                 --at;
             }
-            low_.pop_back();
-            if (low_.empty() && upper_) [[unlikely]] {
-                low_.swap(upper_->leaves.back().entries);
-                remove_last_upper_leaf();
-            }
+            for (; at != last; ++at)
+                *at = at[1];
+            if (low_count_ == 0 && upper_) [[unlikely]]
+                refill();
         }
         // Calls f(const Entry&), the lowest address first, until it returns true. False: it never did.
         template <class F>
         bool find(F&& f) const {
-            const auto find_in = [&](const Entries& entries) {
+            const auto find_in = [&](std::span<const Entry> entries) {
                 return std::any_of(entries.rbegin(), entries.rend(), std::ref(f));
             };
-            return find_in(low_) || (upper_ && std::any_of(upper_->leaves.rbegin(), upper_->leaves.rend(),
-                                                           [&](const Leaf& leaf) { return find_in(leaf.entries); }));
+            return find_in(low()) || (upper_ && std::any_of(upper_->leaves.rbegin(), upper_->leaves.rend(), find_in));
         }
         // For tests: linear in the blocks of the bin.
         [[nodiscard]] bool has(Entry wanted) const {
@@ -82,22 +83,22 @@ public:
         }
         [[nodiscard]] bool validate() const {
             uint64_t above = UINT64_MAX;
-            const auto descends = [&above](const Entries& entries, uint64_t from) {
+            const auto descends = [&above](std::span<const Entry> entries, uint64_t from) {
                 for (const Entry& entry : entries)
                     if (entry.address < from || entry.address >= std::exchange(above, entry.address))
                         return false;
                 return from <= above && !entries.empty();
             };
-            if (upper_ && upper_->leaves.empty())
+            if (upper_from_ != (upper_ ? upper_->from.back() : UINT64_MAX))
                 return false;
             for (size_t number = 0; upper_ && number < upper_->leaves.size(); ++number)
-                if (!descends(upper_->leaves[number].entries, upper_->leaves[number].from))
+                if (!descends(upper_->leaves[number], upper_->from[number]))
                     return false;
-            return descends(low_, 0) || (low_.empty() && !upper_);
+            return descends(low(), 0) || (low_count_ == 0 && !upper_);
         }
 
     private:
-        static constexpr size_t leaf_entries = 64;
+        static constexpr uint32_t leaf_entries = 64;
         // A binary search: how many of `count` elements come before the first for which is_before(index) is false. It has no branches that
         // depend on the data, because half of them would be mispredicted.
         template <class IsBefore>
@@ -110,17 +111,21 @@ public:
             }
             return first + (count == 1 && is_before(first) ? 1 : 0);
         }
+        template <class T>
+        static void reserve_one_more(std::vector<T>& elements) {
+            if (elements.size() == elements.capacity())
+                elements.reserve(2 * elements.size() + 1);
+        }
         // Entries and leaves are in descending order of addresses.
         using Entries = std::vector<Entry>;
-        struct Leaf {
-            uint64_t from = 0;  // the lowest address that belongs here; lower ones are in later leaves or low_
-            Entries entries;
-        };
+        // The leaves, and for each the lowest address that belongs there; lower ones are in later leaves or low_. Every search reads these
+        // addresses, so they are beside each other.
         struct Upper {
-            std::vector<Leaf> leaves;
+            std::vector<uint64_t> from;
+            std::vector<Entries> leaves;
 
-            [[nodiscard]] Leaf& leaf_of(uint64_t address) {
-                return leaves[count_while(leaves.size(), [&](size_t index) { return leaves[index].from > address; })];
+            [[nodiscard]] size_t leaf_of(uint64_t address) const {
+                return count_while(from.size(), [&](size_t index) { return from[index] > address; });
             }
             [[nodiscard]] static Entries::iterator place_of(Entries& entries, uint64_t address) {
                 const Entry* const all = entries.data();
@@ -129,61 +134,91 @@ public:
                        }));
             }
             [[gnu::noinline]] void insert(Entry entry) {
-                Leaf* leaf = &leaf_of(entry.address);
-                if (leaf->entries.size() >= std::max(leaf_entries, leaves.size() / 2)) [[unlikely]] {
-                    split(static_cast<size_t>(leaf - leaves.data()));
-                    leaf = &leaf_of(entry.address);
+                size_t leaf = leaf_of(entry.address);
+                if (leaves[leaf].size() >= std::max<size_t>(leaf_entries, leaves.size() / 2)) [[unlikely]] {
+                    split(leaf);
+                    leaf = leaf_of(entry.address);
                 }
-                leaf->entries.insert(place_of(leaf->entries, entry.address), entry);
+                leaves[leaf].insert(place_of(leaves[leaf], entry.address), entry);
+            }
+            void reserve_leaf() {
+                reserve_one_more(from);
+                reserve_one_more(leaves);
             }
             // Moves the second half of a leaf to a new leaf after it.
             void split(size_t number) {
-                reserve_one_more(leaves);
-                Leaf& before = leaves[number];
-                const Entries& whole = before.entries;
-                const auto middle = static_cast<ptrdiff_t>(whole.size() / 2);
-                Leaf behind{before.from, Entries(whole.begin() + middle, whole.end())};
-                before.entries.resize(static_cast<size_t>(middle));
-                before.from = before.entries.back().address;
+                reserve_leaf();
+                Entries& before = leaves[number];
+                const auto middle = static_cast<ptrdiff_t>(before.size() / 2);
+                Entries behind(before.begin() + middle, before.end());
+                before.resize(static_cast<size_t>(middle));
+                from.insert(from.begin() + static_cast<ptrdiff_t>(number), before.back().address);
                 leaves.insert(leaves.begin() + static_cast<ptrdiff_t>(number) + 1, std::move(behind));
             }
         };
-        template <class T>
-        static void reserve_one_more(std::vector<T>& elements) {
-            if (elements.size() == elements.capacity())
-                elements.reserve(2 * elements.size() + 1);
-        }
 
+        [[nodiscard]] std::span<const Entry> low() const { return {low_.get(), low_count_}; }
+        [[gnu::noinline]] void make_room() {
+            if (low_count_ == leaf_entries)
+                return make_upper_leaf();
+            const uint32_t capacity = std::max(4U, 2 * low_capacity_);
+            auto larger = std::make_unique_for_overwrite<Entry[]>(capacity);
+            std::ranges::copy(low(), larger.get());
+            low_ = std::move(larger);
+            low_capacity_ = capacity;
+        }
         // Moves the first half of low_ to a new leaf at the end of `upper_`.
-        [[gnu::noinline]] void make_upper_leaf() {
-            const auto middle = static_cast<ptrdiff_t>(low_.size() / 2);
-            Leaf made{low_[static_cast<size_t>(middle) - 1].address, Entries(low_.begin(), low_.begin() + middle)};
+        void make_upper_leaf() {
+            const uint32_t middle = low_count_ / 2;
+            Entries made(low_.get(), low_.get() + middle);
             auto first = upper_ ? nullptr : std::make_unique<Upper>();
-            reserve_one_more((upper_ ? upper_ : first)->leaves);
+            (upper_ ? upper_ : first)->reserve_leaf();
             if (first)
                 upper_ = std::move(first);
+            upper_from_ = made.back().address;
+            upper_->from.push_back(upper_from_);
             upper_->leaves.push_back(std::move(made));
-            low_.erase(low_.begin(), low_.begin() + middle);
+            low_count_ =
+                static_cast<uint32_t>(std::copy(low_.get() + middle, low_.get() + low_count_, low_.get()) - low_.get());
+        }
+        // The last leaf, or the end of one that is longer, becomes low_.
+        [[gnu::noinline]] void refill() noexcept {
+            Entries& last = upper_->leaves.back();
+            const size_t count = std::min<size_t>(last.size(), low_capacity_ / 2 + 1);
+            std::copy(last.end() - static_cast<ptrdiff_t>(count), last.end(), low_.get());
+            low_count_ = static_cast<uint32_t>(count);
+            last.resize(last.size() - count);
+            if (last.empty())
+                return remove_last_upper_leaf();
+            upper_->from.back() = upper_from_ = last.back().address;
         }
         [[gnu::noinline]] void remove_from_upper(uint64_t address) noexcept {
-            Leaf& leaf = upper_->leaf_of(address);
-            leaf.entries.erase(Upper::place_of(leaf.entries, address));
-            if (!leaf.entries.empty())
+            const size_t number = upper_->leaf_of(address);
+            Entries& leaf = upper_->leaves[number];
+            leaf.erase(Upper::place_of(leaf, address));
+            if (!leaf.empty())
                 return;
-            if (&leaf == &upper_->leaves.back())
+            if (number + 1 == upper_->leaves.size())
                 return remove_last_upper_leaf();
             // The range of addresses of the empty leaf belongs to the leaf after it now.
-            upper_->leaves.erase(upper_->leaves.begin() + (&leaf - upper_->leaves.data()));
+            upper_->from.erase(upper_->from.begin() + static_cast<ptrdiff_t>(number));
+            upper_->leaves.erase(upper_->leaves.begin() + static_cast<ptrdiff_t>(number));
         }
         void remove_last_upper_leaf() noexcept {
+            upper_->from.pop_back();
             upper_->leaves.pop_back();
             if (upper_->leaves.empty())
                 upper_.reset();
+            upper_from_ = upper_ ? upper_->from.back() : UINT64_MAX;
         }
 
-        Entries low_;  // the leaf with the lowest addresses; empty only when the bin is empty
+        std::unique_ptr<Entry[]> low_;  // the leaf with the lowest addresses; empty only when the bin is empty
+        uint32_t low_count_ = 0;
+        uint32_t low_capacity_ = 0;
+        uint64_t upper_from_ = UINT64_MAX;  // entries with lower addresses are in low_
         std::unique_ptr<Upper> upper_;  // the other leaves of a bin with many blocks; at least one, or null
     };
+    static_assert(sizeof(Bin) == 32);
 
     [[nodiscard]] static bool holds(uint64_t size) { return size % unit == 0 && size != 0 && size <= bin_count * unit; }
     [[nodiscard]] uint64_t size() const { return count_; }
@@ -207,6 +242,13 @@ public:
         --count_;
         bins_[bin / 64] &= ~(uint64_t{blocks.empty()} << (bin % 64));
         groups_with_blocks_ &= ~(uint64_t{bins_[bin / 64] == 0} << (bin / 64));
+    }
+
+    // Fetches what insert, remove and lowest of this size will read first. With many blocks it is not in the processor's caches.
+    void prefetch(uint64_t size) const {
+        if (holds(size))
+            if (const Group* const group = groups_[bin_of(size) / 64].get())
+                (*group)[bin_of(size) % 64].prefetch();
     }
 
     // The smallest size of a block that is at least `size`; 0 if there is no such block.

@@ -6,10 +6,10 @@
 // when the commands that it keeps something alive for are complete.
 #pragma once
 
+#include <base/biased_mutex.h>
 #include <base/completion.h>
 #include <base/ref.h>
 #include <base/wait_list.h>
-#include <base/word_mutex.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -34,7 +34,7 @@ struct alignas(128) QueueShard final : Retried {
         Ref<const RefCounted> object;
     };
 
-    WordMutex mutex;
+    BiasedMutex mutex;
     std::vector<Stream> streams POLDER_GUARDED_BY(mutex);  // their number never changes
     uint32_t current_stream POLDER_GUARDED_BY(mutex) = 0;
     WaitList waits POLDER_GUARDED_BY(mutex);  // of the command that is being submitted

@@ -1,7 +1,7 @@
 // ScatteredReferences: a reference count that threads change without a shared cache line, for contexts and queues: every
 // buffer, queue and event holds a reference to a context, every event one to its queue.
 //
-// The count is divided into shards. Each thread uses one shard; with more threads than shards, some threads share one. A shard counts
+// The count is divided into shards. Each of the first threads (base/thread_number.h) has a shard of its own; the others share as many. A shard counts
 // the references taken and the references released; both only grow. While the application has a handle, the sum is
 // not needed. Without a handle (`Mode::summed`), a thread that releases a reference adds up the shards: first all released
 // references, then all taken ones. A reference that existed between the two sums was taken before the second and
@@ -11,6 +11,9 @@
 // Releasing a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
 // reads what the other writes, sequentially consistent. So either the sum contains the release, or the thread that
 // released the reference computes the sum again.
+//
+// Taking a reference in a shard of one's own is a plain store. The sums see it in time: a thread takes a reference while it holds another one,
+// so the store happened before the release of the other one, and with it before any sum that contains this release.
 //
 // Counters are never freed, only reused for another object: a thread that has released the last reference but one may
 // still read the mode after another thread has destroyed the object. It then adds up the counters of the next object,
@@ -36,9 +39,16 @@ public:
     [[nodiscard]] static ScatteredReferences& create(void* object, Destroy destroy);
     void recycle();
 
-    void take() { shard().taken.fetch_add(1, std::memory_order_relaxed); }
+    void take() {
+        const uint32_t thread = thread_number();
+        std::atomic<uint64_t>& taken = shard_of(thread).taken;
+        if (thread < own_shards) [[likely]]  // no other thread writes it
+            taken.store(taken.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        else
+            taken.fetch_add(1, std::memory_order_relaxed);
+    }
     void give_up() {
-        shard().given_up.fetch_add(1, std::memory_order_seq_cst);
+        shard_of(thread_number()).given_up.fetch_add(1, std::memory_order_seq_cst);
         if (mode_.load(std::memory_order_seq_cst) == Mode::summed) [[unlikely]]
             destroy_if_unreferenced();
     }
@@ -54,10 +64,12 @@ private:
         std::atomic<uint64_t> taken{0};
         std::atomic<uint64_t> given_up{0};
     };
-    static constexpr uint32_t shard_count = 32;
-    [[nodiscard]] Shard& shard() { return shards_[thread_number() % shard_count]; }
+    static constexpr uint32_t own_shards = 32;
+    [[nodiscard]] Shard& shard_of(uint32_t thread) {
+        return shards_[thread < own_shards ? thread : own_shards + thread % own_shards];
+    }
 
-    Shard shards_[shard_count];
+    Shard shards_[2 * own_shards];
     alignas(64) std::atomic<Mode> mode_{Mode::summed};
     void* object_ = nullptr;  // null once it is to be destroyed; with the rest under a lock of the process
     Destroy destroy_ = nullptr;
