@@ -108,7 +108,8 @@ constexpr Option table[] = {
      "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: what `bucket` "
      "keeps free; with `persistent`, it keeps all free blocks. `pinned`: host memory is registered with devices that "
      "copy faster then: `auto` (the default) what is copied again and again, `True` all from the beginning, `False` "
-     "none. See `doc/memory.md`."},
+     "none. `grow_ahead`: where a device takes long to make memory, as GPUs do, the next step is made before it is "
+     "needed (`True`, the default) or by the command that needs it (`False`). See `doc/memory.md`."},
     {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
      "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` "
      "replays, "

@@ -26,14 +26,22 @@ InPlaceHeap::~InPlaceHeap() {
 Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount size) {
     POLDER_ASSIGN(memory, source_.reserve(size));
     size_t added = 0;
+    bool is_charged = false;
     bool is_made = false;
     const ScopeExit undo{[&]() noexcept {
         if (is_made)
             return;
+        if (is_charged)
+            host_.discharge(ByteCount{memory.size});
         while (added != 0)
             devices_[--added]->remove(bytes_of(memory));
         source_.release(memory);
     }};
+    is_charged = host_.charge(ByteCount{memory.size});
+    if (!is_charged)
+        return fail(Status::mem_object_allocation_failure,
+                    "out of host memory: asked for " + std::to_string(memory.size) + " bytes, free " +
+                        std::to_string(host_.free_bytes().value));
     // After a fork(), copy-on-write could give this process new pages while the device still writes to the old ones.
     if (!AdaptivePins::are_forks_safe())
         madvise(memory.address.host(), memory.size, MADV_DONTFORK);
@@ -50,6 +58,7 @@ void InPlaceHeap::give_back(const Region& region) noexcept {
     for (driver::HostRegions* const device : devices_)
         device->remove(bytes_of(region.memory));
     source_.release(region.memory);
+    host_.discharge(ByteCount{region.memory.size});
 }
 
 // Null when there is no room.

@@ -36,6 +36,11 @@ SpaceSet spaces_in_place(std::span<const Ref<Device>> devices) {
     return spaces;
 }
 
+memory::Allocator& host_pool() {
+    const auto spaces = Platform::get().spaces();
+    return (*std::ranges::find_if(spaces, [](const memory::Space* space) { return space->id().is_host(); }))->pool();
+}
+
 // Null when no device uses host memory in place. A device and its sub-devices may return the same HostRegions, which is used once.
 std::shared_ptr<memory::InPlaceHeap> make_in_place_heap(std::span<const Ref<Device>> devices) {
     std::vector<driver::HostRegions*> regions;
@@ -43,7 +48,7 @@ std::shared_ptr<memory::InPlaceHeap> make_in_place_heap(std::span<const Ref<Devi
         if (driver::HostRegions* const one = device->in_place_regions();
             one && std::ranges::find(regions, one) == regions.end())
             regions.push_back(one);
-    return regions.empty() ? nullptr : std::make_shared<memory::InPlaceHeap>(std::move(regions));
+    return regions.empty() ? nullptr : std::make_shared<memory::InPlaceHeap>(std::move(regions), host_pool());
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
 // InPlaceHeap: host memory that the kernels of some devices use in place, at the host's addresses (driver::HostRegions::are_for_kernels).
 //
 // Regions of at least 4 MiB are registered with all these devices. Blocks below 4 MiB share regions (bufalloc); a larger block has a region
-// of its own. An empty region is kept for the next small block. Registering takes about 0.1 ms for each MiB.
+// of its own. An empty region is kept for the next small block. Registering takes about 0.1 ms for each MiB. Regions count against the
+// limit of host memory.
 //
 // Owned by a context and by the memory that was allocated here; the devices outlive it. Any thread. A block may be freed only when no operation
-// uses it any more. mem_object_allocation_failure when the system has no memory or a device refuses to register it.
+// uses it any more. mem_object_allocation_failure when the system or the limit has no memory, or a device
+// refuses to register it.
 #pragma once
 
 #include <base/mutex.h>
 #include <bufalloc/region_allocator.h>
+#include <memory/allocator.h>
 #include <memory/region_source.h>
 
 #include <map>
@@ -19,7 +22,8 @@ namespace polder::memory {
 
 class InPlaceHeap {
 public:
-    explicit InPlaceHeap(std::vector<driver::HostRegions*> devices) : devices_(std::move(devices)) {}
+    // `host` outlives the heap.
+    InPlaceHeap(std::vector<driver::HostRegions*> devices, Allocator& host) : devices_(std::move(devices)), host_(host) {}
     InPlaceHeap(const InPlaceHeap&) = delete;
     InPlaceHeap& operator=(const InPlaceHeap&) = delete;
     ~InPlaceHeap();  // every block has been freed
@@ -43,6 +47,7 @@ private:
     [[nodiscard]] std::byte* place_in(Region& region, ByteCount size) POLDER_REQUIRES(mutex_);
 
     const std::vector<driver::HostRegions*> devices_;
+    Allocator& host_;
     HostRegionSource source_;
     Mutex mutex_;
     std::vector<std::unique_ptr<Region>> regions_ POLDER_GUARDED_BY(mutex_);
