@@ -42,9 +42,9 @@ Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context, uin
 
 CudaMemory::CudaMemory(CudaContext& context, DevicePointer base, Size size, uint64_t granularity)
     : context_(context), base_(base), size_(size), granularity_(granularity),
-      page_(std::clamp(std::bit_floor(size.memory_bytes / 256), granularity,
-                       std::max(granularity, page_bytes_max))),
-      addresses_({DeviceAddress{base}, ByteCount{size.addresses}, Alignment{granularity}}), readers_{reader(context.device)} {}
+      page_(std::clamp(std::bit_floor(size.memory_bytes / 256), granularity, std::max(granularity, page_bytes_max))),
+      addresses_({DeviceAddress{base}, ByteCount{size.addresses}, Alignment{granularity}}),
+      readers_{reader(context.device)} {}
 
 CudaMemory::~CudaMemory() {
     if (context_.is_lost())

@@ -138,9 +138,9 @@ std::vector<uint32_t> spirv_versions_of(const std::string& text) {
 // An OpenCL 3.0 device names the feature, too.
 std::optional<driver::ImageLimits> images_of(const ForeignContext& context, const Facts& facts) {
     std::optional<driver::ImageLimits> images = image_limits_of(context);
-    if (images && facts.is_3() && std::ranges::none_of(facts.versions(CL_DEVICE_OPENCL_C_FEATURES), [](const auto& feature) {
-            return std::string_view(feature.name) == "__opencl_c_images";
-        }))
+    if (images && facts.is_3() &&
+        std::ranges::none_of(facts.versions(CL_DEVICE_OPENCL_C_FEATURES),
+                             [](const auto& feature) { return std::string_view(feature.name) == "__opencl_c_images"; }))
         return std::nullopt;
     return images;
 }

@@ -80,8 +80,8 @@ cl_int ProxyImages::take(const ImageArgument& given, LaunchImage& taken) {
 cl_int ProxyImages::make(const ImageArgument& shape, LaunchImage& made) const {
     if (shape.type == driver::ImageType::buffer_1d) {
         cl_int code = CL_SUCCESS;
-        made.buffer = context_.cl.clCreateBuffer(context_.handle, CL_MEM_READ_WRITE, row_bytes(shape.descriptor),
-                                                 nullptr, &code);
+        made.buffer =
+            context_.cl.clCreateBuffer(context_.handle, CL_MEM_READ_WRITE, row_bytes(shape.descriptor), nullptr, &code);
         if (!made.buffer)
             return code == CL_SUCCESS ? CL_OUT_OF_RESOURCES : code;
     }
@@ -136,13 +136,13 @@ void ProxyImages::release_until(uint64_t bytes) {
 
 cl_int ProxyImages::copy_in(cl_command_queue queue, const LaunchImage& image, std::span<const cl_event> waits) const {
     if (image.buffer)
-        return context_.cl.clEnqueueCopyBuffer(
-            queue, image.rows.buffer, image.buffer, image.rows.offset, 0, row_bytes(image.argument.descriptor),
-            static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), nullptr);
+        return context_.cl.clEnqueueCopyBuffer(queue, image.rows.buffer, image.buffer, image.rows.offset, 0,
+                                               row_bytes(image.argument.descriptor), static_cast<cl_uint>(waits.size()),
+                                               waits.empty() ? nullptr : waits.data(), nullptr);
     return for_each_part(image, [&](uint64_t offset, const size_t* origin, const size_t* region, bool) {
-        const cl_int code = context_.cl.clEnqueueCopyBufferToImage(
-            queue, image.rows.buffer, image.image, offset, origin, region, static_cast<cl_uint>(waits.size()),
-            waits.empty() ? nullptr : waits.data(), nullptr);
+        const cl_int code = context_.cl.clEnqueueCopyBufferToImage(queue, image.rows.buffer, image.image, offset,
+                                                                   origin, region, static_cast<cl_uint>(waits.size()),
+                                                                   waits.empty() ? nullptr : waits.data(), nullptr);
         waits = {};
         return code;
     });

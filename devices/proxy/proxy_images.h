@@ -44,7 +44,8 @@ public:
     [[nodiscard]] cl_int take(const ImageArgument& argument, LaunchImage& taken);
 
     // Copies the rows into the image, or back. `waits` are those of the first command; `done`, of the last one, may be null.
-    [[nodiscard]] cl_int copy_in(cl_command_queue queue, const LaunchImage& image, std::span<const cl_event> waits) const;
+    [[nodiscard]] cl_int copy_in(cl_command_queue queue, const LaunchImage& image,
+                                 std::span<const cl_event> waits) const;
     [[nodiscard]] cl_int copy_out(cl_command_queue queue, const LaunchImage& image, cl_event* done) const;
 
 private:

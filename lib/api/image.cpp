@@ -49,8 +49,7 @@ Result<void> check_devices(const Context& context, cl_mem_flags flags, const Ima
         return fail(Status::invalid_image_size);
     // CL_IMAGE_FORMAT_NOT_SUPPORTED: by no device.
     const auto supports_format = [&](const Device& device) {
-        return device.has_images() &&
-               (!device.info().language || supports(device, shape.format, shape.type, flags));
+        return device.has_images() && (!device.info().language || supports(device, shape.format, shape.type, flags));
     };
     if (!some(supports_format))
         return fail(Status::image_format_not_supported);

@@ -39,9 +39,8 @@ void for_each_row(const ImageDescriptor& image, F&& f) {
 // Every word of a second image, and the sampler's bits, are added to those of a first one. One work-item.
 void run_add_image(const std::byte* arguments, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
     std::vector<uint32_t> words;
-    for_each_row(image_at(arguments, next), [&](const uint32_t* row, int32_t width) {
-        words.insert(words.end(), row, row + width);
-    });
+    for_each_row(image_at(arguments, next),
+                 [&](const uint32_t* row, int32_t width) { words.insert(words.end(), row, row + width); });
     uint64_t bits = 0;
     std::memcpy(&bits, arguments + size_t{2} * next, sizeof bits);
     size_t at = 0;
@@ -103,8 +102,7 @@ protected:
     cl_int launch(cl_kernel kernel) {
         const size_t one = 1;
         OwnedEvent done;
-        const cl_int error =
-            clEnqueueNDRangeKernel(foreign, kernel, 1, nullptr, &one, &one, 0, nullptr, done.out());
+        const cl_int error = clEnqueueNDRangeKernel(foreign, kernel, 1, nullptr, &one, &one, 0, nullptr, done.out());
         if (error != CL_SUCCESS)
             return error;
         static_cast<void>(clWaitForEvents(1, done.in()));

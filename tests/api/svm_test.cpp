@@ -321,5 +321,5 @@ TEST_F(Svm, AllocationsCountAgainstTheLimitOfHostMemory) {
     }
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test

@@ -25,8 +25,8 @@ constexpr uint64_t step_max = uint64_t{256} << 20;
 std::unique_ptr<AheadThread> BlockPool::make_ahead_thread() {
     if (!options_.grows_ahead || discards_ || !source_->growable() || !source_->growable()->is_slow())
         return nullptr;
-    return std::make_unique<AheadThread>(
-        [](void* pool) noexcept { static_cast<BlockPool*>(pool)->grow_ahead(); }, this);
+    return std::make_unique<AheadThread>([](void* pool) noexcept { static_cast<BlockPool*>(pool)->grow_ahead(); },
+                                         this);
 }
 
 uint64_t BlockPool::step_ahead(const Region& region) const {

@@ -71,8 +71,7 @@ std::vector<cl_image_format> supported_formats(const Context& context, cl_mem_fl
     std::vector<cl_image_format> list = supported_formats(flags, type);
     std::erase_if(list, [&](const cl_image_format& format) {
         return std::ranges::none_of(context.devices(), [&](const Ref<Device>& device) {
-            return device->has_images() &&
-                   (!device->info().language || supports(*device, format, type, flags));
+            return device->has_images() && (!device->info().language || supports(*device, format, type, flags));
         });
     });
     return list;

@@ -6,9 +6,7 @@
 
 using namespace polder::fake_icd;
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void()> work, bool is_blocking) {
     _cl_command_queue::Command command;

@@ -33,7 +33,8 @@ cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags, const cl_image
         return nullptr;
     auto image = std::make_unique<_cl_mem>(context);
     polder::ImageDescriptor& shape = image->image;
-    shape.element_bytes = format->image_channel_data_type == CL_FLOAT && format->image_channel_order == CL_RGBA ? 16 : 4;
+    shape.element_bytes =
+        format->image_channel_data_type == CL_FLOAT && format->image_channel_order == CL_RGBA ? 16 : 4;
     shape.channel_order = format->image_channel_order;
     shape.channel_type = format->image_channel_data_type;
     const auto at_least_1 = [](size_t extent) { return static_cast<int32_t>(std::max<size_t>(extent, 1)); };
@@ -53,8 +54,8 @@ cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags, const cl_image
         image->origin = description->mem_object->origin;
     } else {
         shape.row_pitch = row + gap_bytes;
-        image->bytes = std::make_shared<std::vector<std::byte>>(
-            shape.row_pitch * static_cast<size_t>(shape.height) * static_cast<size_t>(shape.depth));
+        image->bytes = std::make_shared<std::vector<std::byte>>(shape.row_pitch * static_cast<size_t>(shape.height) *
+                                                                static_cast<size_t>(shape.depth));
     }
     shape.slice_pitch = shape.row_pitch * static_cast<size_t>(shape.height);
     image->size = image->bytes->size() - image->origin;
@@ -107,8 +108,7 @@ cl_int CL_API_CALL copy_in(cl_command_queue queue, cl_mem buffer, cl_mem image, 
     });
 }
 cl_int CL_API_CALL copy_out(cl_command_queue queue, cl_mem image, cl_mem buffer, const size_t* origin,
-                            const size_t* region, size_t offset, cl_uint count, const cl_event* waits,
-                            cl_event* done) {
+                            const size_t* region, size_t offset, cl_uint count, const cl_event* waits, cl_event* done) {
     if (const cl_int code = enter("clEnqueueCopyImageToBuffer"))
         return code;
     const Part part(origin, region);

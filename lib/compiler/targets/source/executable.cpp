@@ -24,7 +24,8 @@ bool has_images(const Target& target) {
 class SourceExecutable final : public Executable {
 public:
     SourceExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : has_images_(has_images(target)), module_(std::move(module)), program_(static_cast<const CompiledModule&>(*module_).source()) {
+        : has_images_(has_images(target)), module_(std::move(module)),
+          program_(static_cast<const CompiledModule&>(*module_).source()) {
         program_.id = next_id();
     }
 
@@ -36,7 +37,8 @@ public:
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
         if (program_.units.empty())
             return fail(Status::out_of_resources, "the program was not compiled for this device");
-        if (std::ranges::any_of(info->arguments, [this](const KernelArgument& argument) { return is_unknown(argument); }))
+        if (std::ranges::any_of(info->arguments,
+                                [this](const KernelArgument& argument) { return is_unknown(argument); }))
             return fail(Status::out_of_resources,
                         "error: kernel " + info->name +
                             " takes an image, a sampler or a pipe, which the device does not have");

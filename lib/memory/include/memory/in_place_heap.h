@@ -23,7 +23,8 @@ namespace polder::memory {
 class InPlaceHeap {
 public:
     // `host` outlives the heap.
-    InPlaceHeap(std::vector<driver::HostRegions*> devices, Allocator& host) : devices_(std::move(devices)), host_(host) {}
+    InPlaceHeap(std::vector<driver::HostRegions*> devices, Allocator& host)
+        : devices_(std::move(devices)), host_(host) {}
     InPlaceHeap(const InPlaceHeap&) = delete;
     InPlaceHeap& operator=(const InPlaceHeap&) = delete;
     ~InPlaceHeap();  // every block has been freed
