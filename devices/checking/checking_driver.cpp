@@ -80,6 +80,7 @@ public:
     }
 
     [[nodiscard]] Alignment page() const override { return device_->virtual_memory()->page(); }
+    [[nodiscard]] bool is_slow() const override { return device_->virtual_memory()->is_slow(); }
     [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {
         must(size.value != 0, "reserve_addresses of nothing");
         POLDER_ASSIGN(address, device_->virtual_memory()->reserve_addresses(size));

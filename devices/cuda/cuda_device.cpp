@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t nvidia_vendor_id = 0x10de;
 
-driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
+driver::DeviceInfo info_of(const CudaContext& context, SpaceId space, uint64_t memory_bytes) {
     const GpuFacts& gpu = context.facts;
     const int version = gpu.driver_version;
     driver::DeviceInfo info;
@@ -26,9 +26,9 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     info.max_work_group_size = gpu.max_threads_per_block;
     for (int d = 0; d < 3; ++d)
         info.max_work_item_sizes[d] = std::min(gpu.max_block[d], gpu.max_threads_per_block);
-    info.memory_bytes = gpu.memory_bytes;
+    info.memory_bytes = memory_bytes;
     // Mapping memory takes 1 to 10 ms for each GiB, so regions are large, but not all of the memory, which other processes may use, too.
-    info.region_bytes = std::min<uint64_t>(uint64_t{1} << 30, gpu.memory_bytes / 16);
+    info.region_bytes = std::min<uint64_t>(uint64_t{1} << 30, memory_bytes / 16);
     info.global_cache = {128, gpu.l2_bytes};
     info.local_memory_is_dedicated = true;
     info.base_address_alignment = 512;
@@ -39,6 +39,10 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space) {
     info.code.sub_group_size = gpu.warp_size;
     info.code.local_memory_bytes = gpu.shared_bytes;
     return info;
+}
+
+uint64_t memory_of(const CudaContext& context, const Parameters& parameters) {
+    return std::min(context.facts.memory_bytes, parameters.memory_bytes.value_or(context.facts.memory_bytes));
 }
 
 // Bytes per second in one direction over all NVLinks of a GPU, and over a PCI Express slot with 16 lanes, by generation (NVIDIA's data sheets
@@ -122,7 +126,7 @@ Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int
                                                          std::shared_ptr<SharedByGpus> shared,
                                                          const Parameters& parameters) {
     POLDER_ASSIGN(context, CudaContext::open(api, ordinal));
-    POLDER_ASSIGN(memory, CudaMemory::create(*context));
+    POLDER_ASSIGN(memory, CudaMemory::create(*context, memory_of(*context, parameters)));
     std::unique_ptr<CudaDevice> device(
         new CudaDevice(std::move(context), std::move(memory), space, std::move(shared), parameters));
     device->shared_->peers.add(*device);
@@ -132,7 +136,7 @@ Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int
 CudaDevice::CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
                        std::shared_ptr<SharedByGpus> shared, const Parameters& parameters)
     : context_(std::move(context)), memory_(std::move(memory)), shared_(std::move(shared)),
-      staging_(*context_, parameters), info_(info_of(*context_, space)) {}
+      staging_(*context_, parameters), info_(info_of(*context_, space, memory_of(*context_, parameters))) {}
 
 CudaDevice::~CudaDevice() {
     shared_->peers.remove(*this);

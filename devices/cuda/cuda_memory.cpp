@@ -23,28 +23,28 @@ AllocationProperties properties_of(Device device) {
 
 }  // namespace
 
-Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context) {
+Result<std::unique_ptr<CudaMemory>> CudaMemory::create(CudaContext& context, uint64_t memory_bytes) {
     const CudaContext::Current current(context);
     const AllocationProperties properties = properties_of(context.device);
     size_t granularity = 0;
     POLDER_CUDA_TRY(context.api, memory_granularity(&granularity, &properties, granularity_recommended),
                     "cuMemGetAllocationGranularity");
-    const uint64_t size = Alignment{granularity}.round_up(2 * context.facts.memory_bytes);
+    const uint64_t size = Alignment{granularity}.round_up(2 * memory_bytes);
     DevicePointer base = 0;
     POLDER_CUDA_TRY(context.api, address_reserve(&base, size, granularity, 0, 0), "cuMemAddressReserve");
     try {
-        return std::unique_ptr<CudaMemory>(new CudaMemory(context, base, size, granularity));
+        return std::unique_ptr<CudaMemory>(new CudaMemory(context, base, {size, memory_bytes}, granularity));
     } catch (...) {
         context.api.address_free(base, size);
         throw;
     }
 }
 
-CudaMemory::CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity)
+CudaMemory::CudaMemory(CudaContext& context, DevicePointer base, Size size, uint64_t granularity)
     : context_(context), base_(base), size_(size), granularity_(granularity),
-      page_(std::clamp(std::bit_floor(context.facts.memory_bytes / 256), granularity,
-                       std::max(granularity, page_bytes_max))),
-      addresses_({DeviceAddress{base}, ByteCount{size}, Alignment{granularity}}), readers_{reader(context.device)} {}
+      page_(std::clamp(std::bit_floor(size.memory_bytes / 256), granularity, std::max(granularity, page_bytes_max))),
+      addresses_({DeviceAddress{base}, ByteCount{size.addresses}, Alignment{granularity}}),
+      readers_{reader(context.device)} {}
 
 CudaMemory::~CudaMemory() {
     if (context_.is_lost())
@@ -59,7 +59,7 @@ CudaMemory::~CudaMemory() {
         context_.api.memory_unmap(address, page_.value);
         context_.api.memory_release(handle);
     }
-    context_.api.address_free(base_, size_);
+    context_.api.address_free(base_, size_.addresses);
 }
 
 Code CudaMemory::grant(DevicePointer address, uint64_t size) {
@@ -69,11 +69,14 @@ Code CudaMemory::grant(DevicePointer address, uint64_t size) {
 Result<MemoryHandle> CudaMemory::map(DevicePointer address, uint64_t size) {
     const AllocationProperties properties = properties_of(context_.device);
     MemoryHandle handle = 0;
+    if (size > size_.memory_bytes - used_)
+        return fail(Status::mem_object_allocation_failure, "the device's memory is full");
     POLDER_CUDA_TRY(context_.api, memory_create(&handle, size, &properties, 0), "cuMemCreate");
     if (const Code code = context_.api.memory_map(address, size, 0, handle, 0)) {
         context_.api.memory_release(handle);
         return fail(context_.api.error(code, "cuMemMap"));
     }
+    used_ += size;
     return handle;
 }
 
@@ -83,6 +86,7 @@ bool CudaMemory::unmap(DevicePointer address, uint64_t size, MemoryHandle handle
     if (context_.api.memory_unmap(address, size) != code_success)
         return false;
     context_.api.memory_release(handle);
+    used_ -= size;
     return true;
 }
 
@@ -195,7 +199,8 @@ ByteCount CudaMemory::available() const {
     size_t total = 0;
     if (context_.api.memory_info(&free, &total) != code_success)
         return ByteCount{0};
-    return ByteCount{free};
+    const Lock lock(mutex_);
+    return ByteCount{std::min<uint64_t>(free, size_.memory_bytes - used_)};
 }
 
 bool CudaMemory::grant_to(Device peer) {

@@ -1,6 +1,6 @@
 // CudaMemory: the memory of one GPU. For regions, addresses are reserved once, twice as many as there are bytes; physical memory is
 // created and mapped into them for each region that the memory layer asks for, in multiples of the GPU's granularity
-// (2 MiB), and is accessible to this GPU and to its peers.
+// (2 MiB), and is accessible to this GPU and to its peers. Regions and committed pages together never exceed `memory_bytes`.
 //
 // As virtual memory, addresses are reserved one by one, and are committed in pages that are each one physical allocation: CUDA
 // unmaps no part of an allocation. So a page is larger than the granularity: a 256th of the memory, at most 32 MiB.
@@ -20,7 +20,7 @@ namespace polder::cuda {
 
 class CudaMemory {
 public:
-    [[nodiscard]] static Result<std::unique_ptr<CudaMemory>> create(CudaContext& context);
+    [[nodiscard]] static Result<std::unique_ptr<CudaMemory>> create(CudaContext& context, uint64_t memory_bytes);
     CudaMemory(const CudaMemory&) = delete;
     CudaMemory& operator=(const CudaMemory&) = delete;
     ~CudaMemory();
@@ -44,7 +44,11 @@ private:
         RegionAllocator::Block block;
         MemoryHandle handle;
     };
-    CudaMemory(CudaContext& context, DevicePointer base, uint64_t size, uint64_t granularity);
+    struct Size {
+        uint64_t addresses;
+        uint64_t memory_bytes;
+    };
+    CudaMemory(CudaContext& context, DevicePointer base, Size size, uint64_t granularity);
     [[nodiscard]] Result<MemoryHandle> map(DevicePointer address, uint64_t size) POLDER_REQUIRES(mutex_);
     // False when CUDA refuses; the memory stays mapped then.
     [[nodiscard]] bool unmap(DevicePointer address, uint64_t size, MemoryHandle handle) POLDER_REQUIRES(mutex_);
@@ -54,11 +58,12 @@ private:
 
     CudaContext& context_;
     const DevicePointer base_;
-    const uint64_t size_;
+    const Size size_;
     const Alignment granularity_;
     const Alignment page_;
     mutable Mutex mutex_;
     RegionAllocator addresses_ POLDER_GUARDED_BY(mutex_);
+    uint64_t used_ POLDER_GUARDED_BY(mutex_) = 0;  // regions and pages
     std::map<DevicePointer, Region> regions_ POLDER_GUARDED_BY(mutex_);
     // The committed pages, and those that CUDA refused to unmap, which the next commit of the range uses again.
     std::map<DevicePointer, MemoryHandle> pages_ POLDER_GUARDED_BY(mutex_);

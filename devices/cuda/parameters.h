@@ -1,12 +1,15 @@
-// POCL_CUDA<i>_PARAMETERS: "copy_threads=8,copy_chunk=2M,copy_chunks=2": how pageable memory is copied (staged_copy.h).
+// POCL_CUDA<i>_PARAMETERS: "memory=8G,copy_threads=8,copy_chunk=2M,copy_chunks=2": how much of the GPU's memory is used, and how pageable
+// memory is copied (staged_copy.h).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace polder::cuda {
 
 struct Parameters {
+    std::optional<uint64_t> memory_bytes;  // the most that is used of the GPU's memory
     uint32_t copy_threads = 0;  // the most threads for one copy; 0: the default (copy_threads.h)
     uint64_t copy_chunk_bytes = uint64_t{2} << 20;
     uint32_t copy_chunks = 2;  // how many chunks each thread uses at the same time

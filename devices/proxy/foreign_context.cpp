@@ -40,6 +40,28 @@ bool has_functions(const cl_icd_dispatch& cl) {
                      cl.clReleaseEvent);
 }
 
+// The bits of OpenCL C's samplers.
+constexpr uint64_t normalized = 0x1;
+constexpr uint64_t linear = 0x20;
+
+cl_addressing_mode addressing_of(uint64_t bits) {
+    switch (bits & 0xe) {
+    case 0x2: return CL_ADDRESS_CLAMP_TO_EDGE;
+    case 0x4: return CL_ADDRESS_CLAMP;
+    case 0x6: return CL_ADDRESS_REPEAT;
+    case 0x8: return CL_ADDRESS_MIRRORED_REPEAT;
+    default: return CL_ADDRESS_NONE;
+    }
+}
+
+ForeignContext::ImageAlignments alignments_of(const ForeignDevice& of, cl_version version) {
+    const std::string extensions = " " + ask_text(*of.functions, of.device, CL_DEVICE_EXTENSIONS) + " ";
+    if (version < CL_MAKE_VERSION(2, 0, 0) || extensions.find(" cl_khr_image2d_from_buffer ") == std::string::npos)
+        return {};
+    return {ask<cl_uint>(*of.functions, of.device, CL_DEVICE_IMAGE_PITCH_ALIGNMENT),
+            ask<cl_uint>(*of.functions, of.device, CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT)};
+}
+
 }  // namespace
 
 std::string ask_text(const cl_icd_dispatch& cl, cl_device_id device, cl_device_info what) {
@@ -87,9 +109,34 @@ Result<std::unique_ptr<ForeignContext>> ForeignContext::open(const ForeignDevice
     return std::unique_ptr<ForeignContext>(new ForeignContext(foreign, context, std::move(name), version));
 }
 
+ForeignContext::ForeignContext(const ForeignDevice& of, cl_context context, std::string device_name,
+                               cl_version device_version)
+    : cl(*of.functions), platform(of.platform), device(of.device), handle(context), name(std::move(device_name)),
+      version(device_version), image_alignments(alignments_of(of, device_version)) {}
+
 ForeignContext::~ForeignContext() {
-    if (may_release())
-        cl.clReleaseContext(handle);
+    if (!may_release())
+        return;
+    const Lock lock(mutex_);
+    for (const auto& [bits, sampler] : samplers_)
+        cl.clReleaseSampler(sampler);
+    cl.clReleaseContext(handle);
+}
+
+cl_int ForeignContext::sampler(uint64_t bits, cl_sampler& sampler) {
+    const Lock lock(mutex_);
+    const auto [known, is_new] = samplers_.try_emplace(bits, nullptr);
+    if (is_new) {
+        cl_int code = CL_SUCCESS;
+        known->second = cl.clCreateSampler(handle, bits & normalized ? CL_TRUE : CL_FALSE, addressing_of(bits),
+                                           bits & linear ? CL_FILTER_LINEAR : CL_FILTER_NEAREST, &code);
+        if (!known->second) {
+            samplers_.erase(known);
+            return code == CL_SUCCESS ? CL_OUT_OF_RESOURCES : code;
+        }
+    }
+    sampler = known->second;
+    return CL_SUCCESS;
 }
 
 Result<cl_command_queue> ForeignContext::create_queue(cl_command_queue_properties properties) const {

@@ -4,7 +4,10 @@
 // implementation is then called to release objects only, and in the child of a fork not at all. Any thread.
 #pragma once
 
+#include <base/mutex.h>
+
 #include <atomic>
+#include <map>
 #include <memory>
 #include <polder/driver.h>
 #include <proxy/icd.h>
@@ -25,9 +28,18 @@ public:
     const cl_context handle;
     const std::string name;
     const cl_version version;  // of the device
+    // Of 2D images that show a buffer's bytes, in elements; 0: there are none.
+    struct ImageAlignments {
+        cl_uint pitch = 0;
+        cl_uint base = 0;
+    };
+    const ImageAlignments image_alignments;
 
     // An in-order queue.
     [[nodiscard]] Result<cl_command_queue> create_queue(cl_command_queue_properties properties) const;
+
+    // The sampler with the bits that OpenCL C gives it (image_abi.h). It lives as long as the context. Returns an OpenCL code.
+    [[nodiscard]] cl_int sampler(uint64_t bits, cl_sampler& sampler);
 
     // Converts the code of a failed call to an Error: the three codes for memory and resources stay, all others become
     // out_of_resources. `what` names the call.
@@ -47,10 +59,10 @@ public:
     [[nodiscard]] uint64_t to_host_ns(uint64_t device_ns, uint64_t end, uint64_t now_ns);
 
 private:
-    ForeignContext(const ForeignDevice& of, cl_context context, std::string device_name, cl_version device_version)
-        : cl(*of.functions), platform(of.platform), device(of.device), handle(context), name(std::move(device_name)),
-          version(device_version) {}
+    ForeignContext(const ForeignDevice& of, cl_context context, std::string device_name, cl_version device_version);
 
+    Mutex mutex_;
+    std::map<uint64_t, cl_sampler> samplers_ POLDER_GUARDED_BY(mutex_);
     std::atomic<bool> is_lost_{false};
     std::atomic<bool> is_child_{false};
     std::atomic<int64_t> clock_offset_ns_{INT64_MAX};  // ours minus theirs, the smallest seen

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdio>
+#include <proxy/foreign_images.h>
 #include <proxy/language.h>
 
 namespace polder::proxy {
@@ -39,6 +40,14 @@ constexpr std::string_view kernel_features[] = {
     "__opencl_c_work_group_collective_functions",
 };
 
+// Of devices that have images here.
+constexpr std::string_view image_extensions[] = {"cl_khr_3d_image_writes", "cl_khr_depth_images"};
+constexpr std::string_view image_features[] = {"__opencl_c_3d_image_writes", "__opencl_c_images",
+                                               "__opencl_c_read_write_images"};
+// What Polder has without the other implementation.
+constexpr std::string_view own_image_extensions[] = {"cl_ext_image_from_buffer", "cl_ext_image_requirements_info",
+                                                     "cl_khr_image2d_from_buffer"};
+
 // What OpenCL C 2.0 has and 3.0 makes optional.
 constexpr std::string_view features_of_2_0[] = {
     "__opencl_c_atomic_order_acq_rel",
@@ -73,14 +82,27 @@ private:
     const ForeignContext& context_;
 };
 
-std::vector<std::string> features_of(const Facts& facts, const std::vector<std::string>& extensions) {
+template <class List>
+bool contains(const List& list, std::string_view name) {
+    return std::ranges::find(list, name) != std::end(list);
+}
+
+std::vector<std::string> features_of(const Facts& facts, const driver::LanguageLimits& language) {
+    const std::vector<std::string>& extensions = language.extensions;
     std::vector<std::string> features;
     if (facts.is_3()) {
         for (const cl_name_version& feature : facts.versions(CL_DEVICE_OPENCL_C_FEATURES))
-            if (std::ranges::find(kernel_features, std::string_view(feature.name)) != std::end(kernel_features))
+            if (contains(kernel_features, feature.name) || (language.images && contains(image_features, feature.name)))
                 features.emplace_back(feature.name);
         std::ranges::sort(features);
         return features;
+    }
+    if (language.images) {
+        features.emplace_back("__opencl_c_images");
+        if (contains(extensions, "cl_khr_3d_image_writes"))
+            features.emplace_back("__opencl_c_3d_image_writes");
+        if (language.images->arguments[static_cast<size_t>(driver::ImageUse::read_write)] != 0)
+            features.emplace_back("__opencl_c_read_write_images");
     }
     features.emplace_back("__opencl_c_int64");
     if (std::ranges::find(extensions, "cl_khr_fp64") != extensions.end())
@@ -113,13 +135,31 @@ std::vector<uint32_t> spirv_versions_of(const std::string& text) {
     return versions;
 }
 
-driver::LanguageLimits language_of(const Facts& facts) {
+// An OpenCL 3.0 device names the feature, too.
+std::optional<driver::ImageLimits> images_of(const ForeignContext& context, const Facts& facts) {
+    std::optional<driver::ImageLimits> images = image_limits_of(context);
+    if (images && facts.is_3() &&
+        std::ranges::none_of(facts.versions(CL_DEVICE_OPENCL_C_FEATURES),
+                             [](const auto& feature) { return std::string_view(feature.name) == "__opencl_c_images"; }))
+        return std::nullopt;
+    return images;
+}
+
+driver::LanguageLimits language_of(const ForeignContext& context, const Facts& facts) {
     driver::LanguageLimits language;
+    language.images = images_of(context, facts);
     const std::string extensions = facts.text(CL_DEVICE_EXTENSIONS);
     for (const std::string_view name : kernel_extensions)
         if (has_word(extensions, name))
             language.extensions.emplace_back(name);
-    language.features = features_of(facts, language.extensions);
+    if (language.images) {
+        for (const std::string_view name : image_extensions)
+            if (has_word(extensions, name))
+                language.extensions.emplace_back(name);
+        language.extensions.insert(language.extensions.end(), std::begin(own_image_extensions),
+                                   std::end(own_image_extensions));
+    }
+    language.features = features_of(facts, language);
     language.versions = language_versions_of(facts);
     // The extension's query has the number of OpenCL 2.1's.
     language.spirv_versions = spirv_versions_of(facts.text(CL_DEVICE_IL_VERSION));
@@ -199,7 +239,7 @@ driver::DeviceInfo info_of(const ForeignContext& context, const Parameters& para
     info.code.format = driver::CodeFormat::opencl_c;
     info.code.processor = info.name;
     info.code.local_memory_bytes = facts.get<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE);
-    info.language = language_of(facts);
+    info.language = language_of(context, facts);
     return info;
 }
 

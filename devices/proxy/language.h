@@ -1,5 +1,5 @@
 // The properties of another implementation's device, in the form of Polder's driver interface. Only features that work through
-// the proxy are listed: the rest (images, shared virtual memory, sub-groups, pipes, queues on the device) is not offered.
+// the proxy are listed: the rest (shared virtual memory, sub-groups, pipes, queues on the device) is not offered.
 #pragma once
 
 #include <proxy/foreign_context.h>

@@ -57,7 +57,8 @@ Result<std::unique_ptr<driver::LoadedKernel>> ProxyKernel::load(ForeignContext& 
 ProxyKernel::ProxyKernel(ForeignContext& context, ProxyMemory& memory, std::shared_ptr<ProxyProgram> program,
                          cl_kernel handle, const driver::TargetCode& code, const driver::KernelLimits& limits)
     : LoadedKernel(limits), context_(context), memory_(memory), program_(std::move(program)), handle_(handle),
-      parameters_(code.parameters.begin(), code.parameters.end()) {}
+      parameters_(code.parameters.begin(), code.parameters.end()),
+      has_images_(std::ranges::find(parameters_, Kind::image, &driver::KernelParameter::kind) != parameters_.end()) {}
 
 ProxyKernel::~ProxyKernel() {
     if (context_.may_release())
@@ -97,6 +98,12 @@ cl_int ProxyKernel::set_argument(cl_uint index, const LaunchWork& launch) const 
     const uint64_t word = word_at(launch.arguments.view(), parameter.offset);
     if (parameter.kind == Kind::local_pointer)
         return cl.clSetKernelArg(handle_, index, local_size(launch, word), nullptr);
+    if (parameter.kind == Kind::sampler) {
+        cl_sampler sampler = nullptr;
+        if (const cl_int code = context_.sampler(word, sampler))
+            return code;
+        return cl.clSetKernelArg(handle_, index, sizeof sampler, &sampler);
+    }
     cl_mem buffer = nullptr;
     if (word != 0)
         if (const cl_int code = memory_.buffer_at(DeviceAddress{word}, buffer))
@@ -112,6 +119,8 @@ cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
         return CL_SUCCESS;
     for (cl_uint i = 0; i < parameters_.size(); ++i) {
         const driver::KernelParameter& parameter = parameters_[i];
+        if (parameter.kind == Kind::image)
+            continue;
         const bool is_local = parameter.kind == Kind::local_pointer;
         if (is_known && (!is_local || has_same_locals) &&
             std::memcmp(set_.data() + parameter.offset, launch.arguments.data() + parameter.offset, parameter.size) ==
@@ -125,6 +134,57 @@ cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
     set_.assign(launch.arguments.begin(), launch.arguments.end());
     set_local_bytes_ = launch.local_argument_bytes;
     set_generation_ = generation;
+    return CL_SUCCESS;
+}
+
+cl_int ProxyKernel::set_images(const LaunchWork& launch, ProxyImages& images, LaunchImages& taken) const {
+    images.begin_launch();
+    for (cl_uint i = 0; i < parameters_.size(); ++i) {
+        const driver::KernelParameter& parameter = parameters_[i];
+        if (parameter.kind != Kind::image)
+            continue;
+        ImageArgument argument{parameter.image_type, parameter.image_use, {}};
+        std::memcpy(&argument.descriptor, launch.arguments.data() + parameter.offset, sizeof argument.descriptor);
+        LaunchImage image;
+        if (const cl_int code = images.take(argument, image))
+            return code;
+        taken.push_back(image);
+        if (const cl_int code = context_.cl.clSetKernelArg(handle_, i, sizeof image.image, &image.image))
+            return code;
+    }
+    return CL_SUCCESS;
+}
+
+cl_int ProxyKernel::enqueue_with_images(const LaunchWork& launch, ProxyImages& images, cl_command_queue queue,
+                                        std::span<const cl_event> waits, ImageEvents& events) const {
+    const auto is_copied_back = [](const LaunchImage& image) {
+        return image.rows.buffer && image.argument.use != driver::ImageUse::read;
+    };
+    const Lock lock(mutex_);
+    LaunchImages taken;
+    if (const cl_int code = set_images(launch, images, taken))
+        return code;
+    if (const cl_int code = set_arguments(launch))
+        return code;
+    for (const LaunchImage& image : taken)
+        if (image.rows.buffer) {
+            if (const cl_int code = images.copy_in(queue, image, waits))
+                return code;
+            waits = {};
+        }
+    const cl_int enqueued = context_.cl.clEnqueueNDRangeKernel(
+        queue, handle_, launch.work_dim, launch.global_offset, launch.global_size, launch.local_size,
+        static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &events.executed);
+    if (enqueued != CL_SUCCESS)
+        return enqueued;
+    const LaunchImage* last = nullptr;
+    for (const LaunchImage& image : taken)
+        if (is_copied_back(image))
+            last = &image;
+    for (const LaunchImage& image : taken)
+        if (is_copied_back(image))
+            if (const cl_int code = images.copy_out(queue, image, &image == last ? &events.done : nullptr))
+                return code;
     return CL_SUCCESS;
 }
 

@@ -82,7 +82,7 @@ Result<driver::Memory> ProxyMemory::reserve(ByteCount size) {
                     std::string(context_.error(code, "clCreateBuffer").detail()));
     }
     const DeviceAddress address = DeviceAddress{base_ + block->offset};
-    regions_.emplace(address.value, Region{*block, bytes, buffer, {}});
+    regions_.emplace(address.value, Region{*block, bytes, buffer, {}, {}});
     is_made = true;
     reserved_ += bytes;
     return driver::Memory{address, bytes};
@@ -90,9 +90,13 @@ Result<driver::Memory> ProxyMemory::reserve(ByteCount size) {
 
 void ProxyMemory::release_parts(Region& region) {
     generation_.fetch_add(1, std::memory_order_acq_rel);
-    if (context_.may_release())
+    if (context_.may_release()) {
+        for (const Region::Image& image : region.images)
+            context_.cl.clReleaseMemObject(image.image);
         for (const auto& [offset, part] : region.parts)
             context_.cl.clReleaseMemObject(part);
+    }
+    region.images.clear();
     region.parts.clear();
 }
 
@@ -122,8 +126,38 @@ ProxyMemory::Place ProxyMemory::resolve(DeviceAddress address) const {
 cl_int ProxyMemory::buffer_at(DeviceAddress address, cl_mem& buffer) {
     const Lock lock(mutex_);
     const auto found = std::prev(regions_.upper_bound(address.value));
+    return part_at(found->second, address.value - found->first, buffer);
+}
+
+cl_int ProxyMemory::image_at(DeviceAddress address, const ImageArgument& argument, cl_mem& image) {
+    const Lock lock(mutex_);
+    const auto found = std::prev(regions_.upper_bound(address.value));
     Region& region = found->second;
     const uint64_t offset = address.value - found->first;
+    const auto known = std::ranges::find_if(region.images, [&](const Region::Image& each) {
+        return each.offset == offset && have_one_shape(each.argument, argument) &&
+               each.argument.descriptor.row_pitch == argument.descriptor.row_pitch;
+    });
+    if (known != region.images.end()) {
+        image = known->image;
+        return CL_SUCCESS;
+    }
+    constexpr size_t images_max = 64;
+    if (region.images.size() == images_max) {
+        context_.cl.clReleaseMemObject(region.images.front().image);
+        region.images.erase(region.images.begin());
+    }
+    region.images.reserve(region.images.size() + 1);
+    cl_mem buffer = nullptr;
+    if (const cl_int code = part_at(region, offset, buffer))
+        return code;
+    if (const cl_int code = create_image(context_, argument, buffer, image))
+        return code;
+    region.images.push_back({offset, argument, image});
+    return CL_SUCCESS;
+}
+
+cl_int ProxyMemory::part_at(Region& region, uint64_t offset, cl_mem& buffer) {
     if (offset == 0) {
         buffer = region.buffer;
         return CL_SUCCESS;

@@ -2,6 +2,7 @@
 // addresses, so this class gives each region a range of numbers as its addresses, where the host has no memory. An address
 // then means a region and an offset. A kernel's argument is a sub-buffer from the offset to the region's end. It is made once for each
 // offset and kept as long as the region, because any command may use it until the region is released.
+// The same holds for images that show rows of a region.
 //
 // A region is written once when it is made, so that an implementation that allocates at first use fails here and not in
 // a command. Any thread.
@@ -12,7 +13,7 @@
 
 #include <map>
 #include <polder/driver.h>
-#include <proxy/foreign_context.h>
+#include <proxy/image_argument.h>
 #include <unordered_map>
 
 namespace polder::proxy {
@@ -38,6 +39,8 @@ public:
     [[nodiscard]] Place resolve(DeviceAddress address) const;
     // The buffer that begins at `address`, for clSetKernelArg. It stays as long as `generation` is the same.
     [[nodiscard]] cl_int buffer_at(DeviceAddress address, cl_mem& buffer);
+    // An image object that shows the rows at `address`, where can_show_rows. It stays as a buffer that buffer_at returns does.
+    [[nodiscard]] cl_int image_at(DeviceAddress address, const ImageArgument& argument, cl_mem& image);
     // Changes before a buffer that buffer_at has returned is released.
     [[nodiscard]] uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
@@ -47,9 +50,16 @@ private:
         uint64_t size;
         cl_mem buffer;
         std::unordered_map<uint64_t, cl_mem> parts;  // by offset
+        struct Image {
+            uint64_t offset;
+            ImageArgument argument;
+            cl_mem image;
+        };
+        std::vector<Image> images;
     };
     ProxyMemory(ForeignContext& context, const driver::DeviceInfo& info, cl_command_queue queue);
     [[nodiscard]] cl_int make_buffer(uint64_t size, cl_mem& buffer);
+    [[nodiscard]] cl_int part_at(Region& region, uint64_t offset, cl_mem& buffer) POLDER_REQUIRES(mutex_);
     void release_parts(Region& region) POLDER_REQUIRES(mutex_);
 
     ForeignContext& context_;

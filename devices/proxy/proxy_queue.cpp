@@ -36,7 +36,7 @@ ProxyQueue::~ProxyQueue() {
 
 driver::Timepoint ProxyQueue::launch(const driver::LaunchOperation& operation, const driver::Submission& submission) {
     LaunchWork work = ProxyKernel::work_of(operation);
-    if (!submission.times) {
+    if (!submission.times && !work.kernel->has_images()) {
         const Lock lock(mutex_);
         if (may_push_at_once(submission.waits) && push_in_run(work, submission.waits))
             return {this, submitted_};

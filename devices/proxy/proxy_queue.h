@@ -60,7 +60,9 @@ private:
     };
 
     ProxyQueue(ForeignContext& context, ProxyMemory& memory, cl_command_queue handle)
-        : ForeignQueue("polder-proxy"), context_(context), memory_(memory), handle_(handle) {}
+        : ForeignQueue("polder-proxy"), context_(context), memory_(memory), images_(context, memory, image_bytes_max),
+          handle_(handle) {}
+    static constexpr uint64_t image_bytes_max = uint64_t{64} << 20;
 
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS {
         return ForeignQueue::is_quiet() && flights_.empty();
@@ -96,6 +98,8 @@ private:
     [[nodiscard]] std::optional<Flight*> run_for(driver::Waits waits) POLDER_REQUIRES(mutex_);
     void start_profiling() POLDER_REQUIRES(mutex_);
     void push_work(Operation& operation, Pushed& pushed) POLDER_REQUIRES(mutex_);
+    void push_launch(const LaunchWork& launch, const driver::OperationTimes* times, const EventList& waits,
+                     Pushed& pushed) POLDER_REQUIRES(mutex_);
     void push_fill(devices::FillWork& fill, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
     void add_event(Pushed& pushed, cl_event event);
     void push_copy(const driver::CopyOperation& copy, const EventList& waits, Pushed& pushed) POLDER_REQUIRES(mutex_);
@@ -110,6 +114,8 @@ private:
     [[nodiscard]] std::optional<driver::Timepoint> publish_next(uint64_t value);
     // CL_COMPLETE, an error, or the state of the oldest flight, which goes on.
     [[nodiscard]] cl_int state_of_oldest() POLDER_REQUIRES(mutex_);
+    // CL_COMPLETE, an error, or the state of the command.
+    [[nodiscard]] cl_int state_of(cl_event event) const;
     void retire(const Flight& flight, cl_int code) POLDER_REQUIRES(mutex_);
     void read_times(const Flight& flight) POLDER_REQUIRES(mutex_);
     // What to wait for until everything up to a value has executed: an event, with a reference; or the whole queue, after which
@@ -138,6 +144,7 @@ private:
 
     ForeignContext& context_;
     ProxyMemory& memory_;
+    ProxyImages images_ POLDER_GUARDED_BY(mutex_);
 
     cl_command_queue handle_ POLDER_GUARDED_BY(mutex_);
     // What `handle_` was until the first operation with times; it may still execute.

@@ -149,10 +149,7 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
     const cl_icd_dispatch& cl = context_.cl;
     const EventList& waits = operation.events;
     if (auto* const launch = std::get_if<LaunchWork>(&operation.work)) {
-        pushed.what = "clEnqueueNDRangeKernel";
-        pushed.code = launch->kernel->enqueue(*launch, handle_, {list_of(waits), waits.size()},
-                                              needs_event(operation.times) ? &pushed.last : nullptr);
-        pushed.is_enqueued = pushed.code == CL_SUCCESS;
+        push_launch(*launch, operation.times, waits, pushed);
     } else if (const auto* const copy = std::get_if<driver::CopyOperation>(&operation.work)) {
         pushed.what = "a copy";
         push_copy(*copy, waits, pushed);
@@ -163,6 +160,22 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
         pushed.what = "clEnqueueMarkerWithWaitList";
         pushed.code = cl.clEnqueueMarkerWithWaitList(handle_, count_of(waits), list_of(waits), &pushed.last);
     }
+}
+
+void ProxyQueue::push_launch(const LaunchWork& launch, const driver::OperationTimes* times, const EventList& waits,
+                             Pushed& pushed) {
+    const std::span<const cl_event> before{list_of(waits), waits.size()};
+    if (launch.kernel->has_images()) {
+        pushed.what = "a launch with images";
+        ProxyKernel::ImageEvents events;
+        pushed.code = launch.kernel->enqueue_with_images(launch, images_, handle_, before, events);
+        add_event(pushed, events.executed);
+        add_event(pushed, events.done);
+    } else {
+        pushed.what = "clEnqueueNDRangeKernel";
+        pushed.code = launch.kernel->enqueue(launch, handle_, before, needs_event(times) ? &pushed.last : nullptr);
+    }
+    pushed.is_enqueued = pushed.code == CL_SUCCESS;
 }
 
 // --- fills and copies ---
@@ -340,8 +353,10 @@ cl_int ProxyQueue::state_of_oldest() {
     if (is_over)
         return CL_COMPLETE;
     const cl_event event = event_behind(0);
-    if (!event)
-        return CL_SUBMITTED;
+    return event ? state_of(event) : CL_SUBMITTED;
+}
+
+cl_int ProxyQueue::state_of(cl_event event) const {
     cl_int state = CL_COMPLETE;
     const cl_int code =
         context_.cl.clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, nullptr);
@@ -350,6 +365,9 @@ cl_int ProxyQueue::state_of_oldest() {
 
 void ProxyQueue::retire(const Flight& flight, cl_int code) {
     Status status = flight.status;
+    // Of several commands, the last one has ended, and the others before it.
+    if (flight.first && code == CL_COMPLETE)
+        code = std::min(code, state_of(flight.first));
     if (status == Status::success)
         status = report(code, "a command of the queue");
     // Checked here, because implementations need not make a command fail that waits for a failed one.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <polder/image_limits.h>
 #include <polder/kernel_abi.h>
 #include <span>
 #include <string>
@@ -50,9 +51,19 @@ struct HostCode {
 
 // One parameter of a kernel, for drivers that set them one by one.
 struct KernelParameter {
-    enum class Kind : uint8_t { value, global_pointer, constant_pointer, local_pointer } kind = Kind::value;
+    enum class Kind : uint8_t {
+        value,
+        global_pointer,
+        constant_pointer,
+        local_pointer,
+        image,  // an ImageDescriptor (image_abi.h), whose rows are in the device's memory; all zeros when the kernel does not use it
+        sampler,  // its bits (image_abi.h)
+    } kind = Kind::value;
     uint32_t offset = 0;  // within the packed arguments
     uint32_t size = 0;
+    // Of images.
+    ImageType image_type = ImageType::image_2d;
+    ImageUse image_use = ImageUse::read_write;
 };
 
 // Receives one finished printf text, which is not null-terminated.

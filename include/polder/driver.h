@@ -25,6 +25,7 @@
 #include <memory>
 #include <optional>
 #include <polder/code.h>
+#include <polder/image_limits.h>
 #include <polder/result.h>
 #include <polder/types.h>
 #include <span>
@@ -283,6 +284,8 @@ public:
     // Releases the memory of a range, whose contents are lost. The range may be a part of a committed range, or consist of several
     // neighbouring ones. No operation uses it any more.
     virtual void decommit(Memory range) = 0;
+    // Commits take milliseconds, so that the memory layer makes them ahead of need, on a thread of its own.
+    [[nodiscard]] virtual bool is_slow() const { return false; }
 };
 
 // Optional: for a device whose kernels use host memory in place, at the host's addresses, but not coherently. A range belongs either to
@@ -336,6 +339,7 @@ struct LanguageLimits {
     uint64_t parameter_bytes_max = 0;
     uint64_t program_variables_bytes_max = 0;
     uint64_t printf_bytes_max = 0;
+    std::optional<ImageLimits> images;  // none: kernels have no images
 };
 
 struct DeviceInfo {

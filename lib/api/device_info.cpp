@@ -10,6 +10,7 @@
 #include <compiler/compiler.h>
 #include <compiler/opencl_version.h>
 #include <compiler/spirv.h>
+#include <runtime/device_images.h>
 #include <runtime/device_queue.h>
 #include <runtime/extensions.h>
 #include <runtime/image.h>
@@ -426,19 +427,19 @@ const Query queue_queries[] = {
 // A device without images reports 0.
 const Query image_queries[] = {
     POLDER_VALUE(CL_DEVICE_IMAGE_SUPPORT, cl_bool, device.has_images() ? CL_TRUE : CL_FALSE)
-    POLDER_VALUE(CL_DEVICE_MAX_READ_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
-    POLDER_VALUE(CL_DEVICE_MAX_WRITE_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
-    POLDER_VALUE(CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, cl_uint, of_images(device, runtime::image_arguments_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_WIDTH, size_t, of_images(device, runtime::image_2d_extent_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_HEIGHT, size_t, of_images(device, runtime::image_2d_extent_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_WIDTH, size_t, of_images(device, runtime::image_3d_extent_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_HEIGHT, size_t, of_images(device, runtime::image_3d_extent_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_DEPTH, size_t, of_images(device, runtime::image_3d_extent_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, size_t, of_images(device, runtime::image_buffer_width_max))
-    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, size_t, of_images(device, runtime::image_array_size_max))
+    POLDER_VALUE(CL_DEVICE_MAX_READ_IMAGE_ARGS, cl_uint, runtime::image_arguments(device, driver::ImageUse::read))
+    POLDER_VALUE(CL_DEVICE_MAX_WRITE_IMAGE_ARGS, cl_uint, runtime::image_arguments(device, driver::ImageUse::write))
+    POLDER_VALUE(CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, cl_uint, runtime::image_arguments(device, driver::ImageUse::read_write))
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_WIDTH, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE2D).width)
+    POLDER_VALUE(CL_DEVICE_IMAGE2D_MAX_HEIGHT, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE2D).height)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_WIDTH, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE3D).width)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_HEIGHT, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE3D).height)
+    POLDER_VALUE(CL_DEVICE_IMAGE3D_MAX_DEPTH, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE3D).depth)
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE1D_BUFFER).width)
+    POLDER_VALUE(CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, size_t, runtime::largest_extents(device, CL_MEM_OBJECT_IMAGE2D_ARRAY).array_size)
     POLDER_VALUE(CL_DEVICE_IMAGE_PITCH_ALIGNMENT, cl_uint, of_images(device, runtime::image_alignment_elements))
     POLDER_VALUE(CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT, cl_uint, of_images(device, runtime::image_alignment_elements))
-    POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, of_images(device, runtime::samplers_max))
+    POLDER_VALUE(CL_DEVICE_MAX_SAMPLERS, cl_uint, runtime::samplers(device))
 };
 
 // The specification wants 0 where pipes are not supported. A reservation is a value, so that there may be any number.

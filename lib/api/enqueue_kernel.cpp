@@ -3,6 +3,7 @@
 #include "enqueue_commands.h"
 
 #include <runtime/buffer_commands.h>
+#include <runtime/device_images.h>
 #include <runtime/group_memory.h>
 #include <runtime/launch.h>
 #include <runtime/svm.h>
@@ -172,6 +173,28 @@ Views find_indirect(const Queue& queue, const KernelOnDevice& on, const KernelAr
     return views;
 }
 
+driver::ImageUse use_of(compiler::KernelArgument::ImageAccess access) {
+    using ImageAccess = compiler::KernelArgument::ImageAccess;
+    switch (access) {
+    case ImageAccess::read_only: return driver::ImageUse::read;
+    case ImageAccess::write_only: return driver::ImageUse::write;
+    default: return driver::ImageUse::read_write;
+    }
+}
+
+Result<void> check_image(const Device& device, const compiler::KernelArgument& argument,
+                         const runtime::ImageShape& image) {
+    if (!device.info().language) [[likely]]
+        return {};
+    // CL_INVALID_IMAGE_SIZE: larger than images of the device of the queue.
+    if (!runtime::fits(device, image))
+        return fail(Status::invalid_image_size);
+    // CL_IMAGE_FORMAT_NOT_SUPPORTED: by the device of the queue, for what the kernel does with the image.
+    if (!runtime::supports(device, image.format, image.type, use_of(argument.image_access)))
+        return fail(Status::image_format_not_supported);
+    return {};
+}
+
 // Finds the argument buffers by their handles, as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
                           BufferList& buffers, Views& views) {
@@ -189,6 +212,8 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
         // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of a sub-buffer is not aligned for the device of the queue.
         if (buffer->offset_in_parent() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
+        if (buffer->image()) [[unlikely]]
+            POLDER_TRY(check_image(queue.device(), on.info->arguments[pointer.index], *buffer->image()));
         buffers[i] = buffer;
     }
     return {};

@@ -4,6 +4,7 @@
 #include "mem_flags.h"
 #include "mem_properties.h"
 
+#include <runtime/device_images.h>
 #include <runtime/mem_object.h>
 
 #include <algorithm>
@@ -38,6 +39,23 @@ Result<cl_mem_flags> inherited_flags(cl_mem_flags source, cl_mem_flags flags) {
     return flags | (source & host_pointer_use);
 }
 
+// Of a shape that Polder has.
+Result<void> check_devices(const Context& context, cl_mem_flags flags, const ImageShape& shape) {
+    const auto some = [&](auto can) {
+        return std::ranges::any_of(context.devices(), [&](const Ref<Device>& device) { return can(*device); });
+    };
+    // CL_INVALID_IMAGE_SIZE: larger than the images of all devices.
+    if (!some([&](const Device& device) { return fits(device, shape); }))
+        return fail(Status::invalid_image_size);
+    // CL_IMAGE_FORMAT_NOT_SUPPORTED: by no device.
+    const auto supports_format = [&](const Device& device) {
+        return device.has_images() && (!device.info().language || supports(device, shape.format, shape.type, flags));
+    };
+    if (!some(supports_format))
+        return fail(Status::image_format_not_supported);
+    return {};
+}
+
 Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, const ImageArguments& arguments) {
     // CL_INVALID_CONTEXT: mem_object is of another context.
     if (&source.context() != &context)
@@ -50,6 +68,7 @@ Result<Ref<MemObject>> create_from(MemObject& source, const Context& context, co
                                         : check_shape(*arguments.format, *arguments.description, Pitches::aligned));
     if (!source.image())
         POLDER_TRY(check_fits(source, shape));
+    POLDER_TRY(check_devices(context, flags, shape));
     return MemObject::create_image(
         Ref<Context>::share(&source.context()), Ref<MemObject>::share(&source), flags, shape, nullptr,
         arguments.properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{});
@@ -70,6 +89,7 @@ Result<Ref<MemObject>> create_external(Context& context, MemProperties propertie
     POLDER_ASSIGN(shape, check_shape(*arguments.format, *arguments.description, Pitches::free));
     POLDER_TRY(check_size(context, shape));
     const cl_mem_flags flags = default_access(arguments.flags);
+    POLDER_TRY(check_devices(context, flags, shape));
     auto memory = std::move(properties.external).import(shape.size(), flags);
     // CL_INVALID_IMAGE_SIZE: the imported memory is smaller than the image.
     if (!memory && memory.error().status() == Status::invalid_buffer_size)
@@ -90,6 +110,7 @@ Result<Ref<MemObject>> create_own(Context& context, const ImageArguments& argume
         return fail(Status::invalid_host_ptr);
     POLDER_TRY(check_size(context, shape));
     const cl_mem_flags flags = default_access(arguments.flags);
+    POLDER_TRY(check_devices(context, flags, shape));
     return context.reported(MemObject::create_image(
         Ref<Context>::share(&context), nullptr, flags, shape, arguments.host_pointer,
         arguments.properties ? std::vector<cl_mem_properties>{0} : std::vector<cl_mem_properties>{}));
@@ -132,8 +153,7 @@ Result<void> list_formats(cl_context context, cl_mem_flags flags, cl_mem_object_
         return fail(Status::invalid_value);
     // CL_INVALID_VALUE: flags are not valid. CL_MEM_KERNEL_READ_AND_WRITE is valid in this call only, with all other flags.
     POLDER_TRY(check_flags(flags & ~cl_mem_flags{CL_MEM_KERNEL_READ_AND_WRITE}));
-    const std::vector<cl_image_format> list =
-        has_images(*checked) ? supported_formats(default_access(flags), type) : std::vector<cl_image_format>{};
+    const std::vector<cl_image_format> list = supported_formats(*checked, default_access(flags), type);
     if (place.data())
         std::copy_n(list.begin(), std::min(list.size(), place.size()), place.begin());
     if (count)

@@ -7,7 +7,7 @@
 
 namespace polder::api {
 
-// Whether a device of the context has images. Devices whose driver compiles kernels itself have none.
+// Whether a device of the context has images.
 [[nodiscard]] inline bool has_images(const runtime::Context& context) {
     for (const auto& device : context.devices())
         if (device->has_images())

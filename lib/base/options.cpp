@@ -106,7 +106,9 @@ constexpr Option table[] = {
      "`garbage_collection_threshold`, `expandable_segments`: as in PyTorch, for `caching`. `max_bytes`: the most "
      "free memory that `bucket` keeps; with `persistent`, it keeps all. `pinned`: which host memory is registered "
      "with devices that then copy it faster: `auto` (the default): memory that is copied again and again; `True`: all, "
-     "from the beginning; `False`: none. See `doc/memory.md`."},
+     "from the beginning; `False`: none. `grow_ahead`: where a device takes long to make memory, as GPUs do, the next "
+     "step is made before it is needed (`True`, the default) or by the command that needs it (`False`). See "
+     "`doc/memory.md`."},
     {"POLDER_TRACE", Kind::text, &Values::trace, "", "nothing is recorded",
      "A file into which memory events are recorded: storages, blocks, transfers, maps, kernels. `polder-memory` "
      "replays, "

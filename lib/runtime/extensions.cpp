@@ -19,16 +19,16 @@ constexpr Extension extension_table[] = {
     {"cl_ext_cxx_for_opencl", v1, both, "Programs in C++ for OpenCL."},
     {"cl_ext_float_atomics", v1, own_compiler, "Atomic addition, minimum and maximum of floating-point numbers."},
     {"cl_ext_immutable_memory_objects", v1, both, "Memory objects that nothing can change once they are there."},
-    {"cl_ext_image_from_buffer", v1, own_compiler, "Images of all types that show the bytes of a buffer."},
-    {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), own_compiler, "What an image would need, before it is created."},
-    {"cl_khr_3d_image_writes", v1, own_compiler, "Writes to 3D images in kernels."},
+    {"cl_ext_image_from_buffer", v1, images, "Images of all types that show the bytes of a buffer."},
+    {"cl_ext_image_requirements_info", CL_MAKE_VERSION(0, 5, 0), images, "What an image would need, before it is created."},
+    {"cl_khr_3d_image_writes", v1, images, "Writes to 3D images in kernels."},
     {"cl_khr_async_work_group_copy_fence", v1, both, "Orders asynchronous copies of a work-group."},
     {"cl_khr_byte_addressable_store", v1, both, "Stores of types smaller than 32 bits through pointers."},
     {"cl_khr_command_buffer", CL_MAKE_VERSION(0, 9, 8), both, "Commands recorded once and enqueued many times."},
     {"cl_khr_command_buffer_multi_device", CL_MAKE_VERSION(0, 9, 2), both, "A command buffer on several queues and devices."},
     {"cl_khr_command_buffer_mutable_dispatch", CL_MAKE_VERSION(0, 9, 5), both, "Their kernels' arguments and sizes can change."},
     {"cl_khr_create_command_queue", v1, both, "clCreateCommandQueueWithPropertiesKHR for OpenCL 1.x hosts."},
-    {"cl_khr_depth_images", v1, own_compiler, "2D images and arrays of depth values."},
+    {"cl_khr_depth_images", v1, images, "2D images and arrays of depth values."},
     {"cl_khr_device_uuid", v1, both, "A device's and a driver's universally unique identifier."},
     {"cl_khr_expect_assume", v1, both, "__builtin_expect and __builtin_assume in kernels."},
     {"cl_khr_extended_async_copies", v1, both, "Asynchronous copies of lines and planes."},
@@ -43,7 +43,7 @@ constexpr Extension extension_table[] = {
     {"cl_khr_global_int32_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
     {"cl_khr_icd", v1, platform, "Loading through an installable client driver loader."},
     {"cl_khr_il_program", v1, both, "Programs from SPIR-V."},
-    {"cl_khr_image2d_from_buffer", v1, own_compiler, "2D images that show the bytes of a buffer."},
+    {"cl_khr_image2d_from_buffer", v1, images, "2D images that show the bytes of a buffer."},
     {"cl_khr_initialize_memory", v1, own_compiler, "Local and private memory that is zero when a kernel begins."},
     {"cl_khr_int64_base_atomics", v1, both, "Atomics on 64-bit integers."},
     {"cl_khr_int64_extended_atomics", v1, both, "Their minimum, maximum and bit operations."},
@@ -174,6 +174,7 @@ std::string platform_extension_names() { return names(of_platform); }
 bool offers(const driver::DeviceInfo& device, const Extension& extension) {
     switch (extension.owner) {
     case platform: return false;
+    case images: return !device.language || contains(device.language->extensions, extension.name);
     case both:
         return !device.language || contains(device.language->extensions, extension.name) ||
                std::ranges::find(host_extensions, extension.name) != std::end(host_extensions);

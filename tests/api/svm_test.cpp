@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <vector>
 
 namespace polder::test {
 namespace {
@@ -291,5 +292,35 @@ TEST_F(Svm, ContextsWithoutItSaySo) {
     EXPECT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_SVM_FINE_GRAIN_SYSTEM, sizeof no, &no), CL_SUCCESS);
 }
 
-} // namespace
-} // namespace polder::test
+// POCL_MEMORY_LIMIT, where the test is run with one: allocations and buffers share it, and what is freed is there again.
+TEST_F(Svm, AllocationsCountAgainstTheLimitOfHostMemory) {
+    constexpr size_t MiB = size_t{1} << 20;
+    const char* const text = std::getenv("POCL_MEMORY_LIMIT");
+    if (!text)
+        GTEST_SKIP() << "POCL_MEMORY_LIMIT is not set";
+    ASSERT_STREQ(text, "64M");
+    const OwnedQueue on = make_queue(devices[0]);
+    const cl_int value = 7;
+    // 1 MiB has a part of a region, 6 MiB has one of its own.
+    for (const size_t size : {6 * MiB, MiB}) {
+        std::vector<void*> all;
+        while (void* const one = clSVMAlloc(context, CL_MEM_READ_WRITE, size, 0)) {
+            all.push_back(std::memset(one, 1, 64));
+            ASSERT_LE(all.size() * size, 64 * MiB) << size;
+        }
+        EXPECT_GE(all.size() * size, 48 * MiB) << size;
+        const OwnedMem buffer = make_buffer(16 * MiB);
+        const cl_int filled = clEnqueueFillBuffer(on, buffer, &value, sizeof value, 0, 16 * MiB, 0, nullptr, nullptr);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+        // The processor's buffers are there, too.
+        const bool is_host = (capabilities(devices[0]) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
+        EXPECT_EQ(filled, is_host ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_SUCCESS);
+        for (void* const one : all)
+            clSVMFree(context, one);
+        EXPECT_EQ(clEnqueueFillBuffer(on, buffer, &value, sizeof value, 0, 16 * MiB, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+    }
+}
+
+}  // namespace
+}  // namespace polder::test

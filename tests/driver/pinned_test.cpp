@@ -1,9 +1,10 @@
 // The memory layer over the CUDA driver and its fake library: with pinned host memory, transfers take no staging memory of the driver. Host
-// memory is pinned from the beginning, or when it was copied often.
+// memory is pinned from the beginning, or when it was copied often. The GPU's memory is mapped ahead of need.
 #include "conformance.h"
 #include "driver_named.h"
 
 #include <memory/allocation_policy.h>
+#include <memory/block_pool.h>
 #include <memory/domain.h>
 #include <memory/space.h>
 #include <memory/storage.h>
@@ -92,6 +93,86 @@ TEST_F(PinnedTransfers, OfPageableMemoryAreStaged) {
         EXPECT_GT(staging_of_a_round_trip(policy), 0u);
         EXPECT_EQ(calls_("cuMemHostRegister_v2"), registered);
     }
+}
+
+// The memory of a GPU is mapped before a request needs it: who calls CUDA, and how often.
+class GrowthAhead : public PinnedTransfers {
+protected:
+    // Buffers of 1 MiB, one after the other; returns how often this thread has granted access to new memory.
+    uint64_t grants_of_this_thread(bool grow_ahead) {
+        const auto here = fake_cuda::find<fake_cuda::CountCallsHere>("fake_cuda_calls_here");
+        memory::AllocationPolicy policy;
+        policy.grow_ahead = grow_ahead;
+        const auto pool = memory::make_device_allocator(policy, *device_);
+        auto& growing = static_cast<memory::BlockPool&>(*pool);
+        const uint64_t before = here("cuMemSetAccess");
+        std::vector<memory::Block> blocks;
+        for (int i = 0; i < 100; ++i) {
+            blocks.push_back(*pool->allocate(ByteCount{size}, Alignment{512}));
+            growing.wait_for_growth_ahead();
+        }
+        const uint64_t grants = here("cuMemSetAccess") - before;
+        for (const memory::Block& block : blocks)
+            pool->free(block, {});
+        pool->trim();
+        EXPECT_EQ(pool->statistics().reserved.value, 0u);
+        return grants;
+    }
+};
+
+TEST_F(GrowthAhead, OnlyTheFirstStepIsTheLaunchingThreads) {
+    const uint64_t before = calls_("cuMemSetAccess");
+    EXPECT_EQ(grants_of_this_thread(true), 1u);
+    EXPECT_GT(calls_("cuMemSetAccess") - before, 3u);
+}
+
+TEST_F(GrowthAhead, WithoutTheWishAllStepsAre) {
+    const uint64_t before = calls_("cuMemSetAccess");
+    EXPECT_EQ(grants_of_this_thread(false), calls_("cuMemSetAccess") - before);
+}
+
+// What CUDA refuses to the pool's thread is asked for again by the thread that needs it.
+TEST_F(GrowthAhead, AStepThatCudaRefusesIsNoFailure) {
+    const auto fail_next = fake_cuda::find<fake_cuda::FailNext>("fake_cuda_fail_next");
+    for (const char* call : {"cuMemCreate", "cuMemMap", "cuMemSetAccess"}) {
+        const auto pool = memory::make_device_allocator({}, *device_);
+        auto& growing = static_cast<memory::BlockPool&>(*pool);
+        std::vector<memory::Block> blocks;
+        blocks.push_back(*pool->allocate(ByteCount{size}, Alignment{512}));
+        growing.wait_for_growth_ahead();
+        fail_next(call, 2);  // out of memory
+        for (int i = 0; i < 20; ++i) {
+            const auto block = pool->allocate(ByteCount{size}, Alignment{512}, memory::WhenFull::fail);
+            ASSERT_TRUE(block) << call;
+            blocks.push_back(*block);
+            growing.wait_for_growth_ahead();
+        }
+        for (const memory::Block& block : blocks)
+            pool->free(block, {});
+    }
+}
+
+TEST_F(GrowthAhead, NoMoreMemoryIsUsedThanTheParametersSay) {
+    constexpr uint64_t MiB = uint64_t{1} << 20;
+    const auto small = *driver_->open(0, SpaceId{2}, "memory=8M");
+    EXPECT_EQ(small->info().memory_bytes, 8 * MiB);
+    EXPECT_EQ(small->available_memory().value, 8 * MiB);
+    const auto region = small->reserve_memory(ByteCount{6 * MiB});
+    ASSERT_TRUE(region);
+    EXPECT_EQ(small->available_memory().value, 2 * MiB);
+    EXPECT_FALSE(small->reserve_memory(ByteCount{4 * MiB}));
+    driver::VirtualMemory& pages = *small->virtual_memory();
+    const uint64_t page = pages.page().value;
+    const auto addresses = pages.reserve_addresses(ByteCount{4 * page});
+    ASSERT_TRUE(addresses);
+    EXPECT_FALSE(pages.commit({*addresses, 2 * page}));
+    ASSERT_TRUE(pages.commit({*addresses, page}));
+    EXPECT_EQ(small->available_memory().value, 2 * MiB - page);
+    pages.decommit({*addresses, page});
+    pages.release_addresses({*addresses, 4 * page});
+    small->release_memory(*region);
+    EXPECT_EQ(small->available_memory().value, 8 * MiB);
+    EXPECT_EQ(device_->info().memory_bytes, (*driver_->open(1, SpaceId{3}, "memory=900T"))->info().memory_bytes);
 }
 
 // A storage that the host and one or two GPUs change in turns.

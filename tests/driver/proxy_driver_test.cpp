@@ -147,7 +147,7 @@ TEST_F(ProxyDriver, OffersWhatPassesThroughAndNothingElse) {
     ASSERT_TRUE(info.language.has_value());
     using List = std::vector<std::string>;
     EXPECT_EQ(info.language->extensions, (List{"cl_khr_byte_addressable_store", "cl_khr_fp64"}));
-    EXPECT_EQ(info.language->features, List{"__opencl_c_int64"});
+    EXPECT_EQ(info.language->features, (List{"__opencl_c_fp64", "__opencl_c_int64"}));
     EXPECT_EQ(info.language->versions, (std::vector<uint32_t>{CL_MAKE_VERSION(1, 2, 0), CL_MAKE_VERSION(3, 0, 0)}));
     EXPECT_TRUE(info.language->spirv_versions.empty());
     EXPECT_EQ(info.language->single_fp_config, uint64_t{CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST});

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fake_icd.h>
+#include <polder/image_abi.h>
 #include <polder/kernel_abi.h>
 
 namespace polder::test {
@@ -29,6 +30,19 @@ public:
         const auto register_kernel = find<fake_icd::RegisterKernel>("fake_icd_register_kernel");
         register_kernel("add", &add);
         register_kernel("sum", &sum);
+        using driver::ImageType;
+        using driver::ImageUse;
+        constexpr uint32_t next = sizeof(ImageDescriptor);
+        const fake_icd::Kernel invert{
+            run_invert, 0, 0, {{Kind::image, 0, next, ImageType::image_2d, ImageUse::read_write}}};
+        const fake_icd::Kernel enlarge{run_enlarge,
+                                       0,
+                                       0,
+                                       {{Kind::image, 0, next, ImageType::image_2d, ImageUse::read},
+                                        {Kind::sampler, 2 * next, 8},
+                                        {Kind::image, next, next, ImageType::image_2d, ImageUse::write}}};
+        register_kernel("invert", &invert);
+        register_kernel("enlarge", &enlarge);
     }
     ForeignCalls(const ForeignCalls&) = delete;
     ForeignCalls& operator=(const ForeignCalls&) = delete;
@@ -66,6 +80,37 @@ private:
         std::array<cl_int*, 3> data{};
         std::memcpy(data.data(), arguments, sizeof data);
         for_each_item(*launch, group, [&](uint64_t item) { data[0][item] = data[1][item] + data[2][item]; });
+    }
+    // Calls body(element, x, y) for the elements of a 2D image that a work-group has.
+    template <class Body>
+    static void for_each_element(const ImageDescriptor& image, const LaunchContext& launch, const uint64_t* group,
+                                 Body&& body) {
+        for (uint64_t j = 0; j < launch.local_size[1]; ++j)
+            for (uint64_t i = 0; i < launch.local_size[0]; ++i) {
+                const uint64_t x = group[0] * launch.local_size[0] + i;
+                const uint64_t y = group[1] * launch.local_size[1] + j;
+                if (x < static_cast<uint64_t>(image.width) && y < static_cast<uint64_t>(image.height))
+                    body(element_at(image, x, y), x, y);
+            }
+    }
+    static uint32_t& element_at(const ImageDescriptor& image, uint64_t x, uint64_t y) {
+        return *reinterpret_cast<uint32_t*>(image.data + y * image.row_pitch + x * 4);
+    }
+    // kernel void invert(read_write image2d_t image)
+    static void run_invert(const std::byte* arguments, const LaunchContext* launch, const uint64_t* group, std::byte*,
+                           std::byte*) {
+        ImageDescriptor image;
+        std::memcpy(&image, arguments, sizeof image);
+        for_each_element(image, *launch, group, [](uint32_t& element, uint64_t, uint64_t) { element = ~element; });
+    }
+    // kernel void enlarge(read_only image2d_t from, sampler_t sampler, write_only image2d_t to)
+    static void run_enlarge(const std::byte* arguments, const LaunchContext* launch, const uint64_t* group, std::byte*,
+                            std::byte*) {
+        std::array<ImageDescriptor, 2> images{};
+        std::memcpy(images.data(), arguments, sizeof images);
+        for_each_element(images[1], *launch, group, [&](uint32_t& element, uint64_t x, uint64_t y) {
+            element = element_at(images[0], x / 2, y / 2);
+        });
     }
 
     void* const library_;

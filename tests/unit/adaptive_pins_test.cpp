@@ -119,6 +119,17 @@ protected:
     driver::Memory region_;
 };
 
+TEST_F(PinnedByUse, CopiesOfADeviceThatIsShortCountMore) {
+    const driver::Memory one = part(0, granule);
+    for (uint64_t i = 0; i + 1 < copies / AdaptivePins::times_when_short; ++i)
+        pins_.note_copy(one, granule, AdaptivePins::times_when_short);
+    pins_.wait_until_idle();
+    EXPECT_EQ(device_.adds(), 0u);
+    pins_.note_copy(one, granule, AdaptivePins::times_when_short);
+    pins_.wait_until_idle();
+    EXPECT_TRUE(device_.covers(one));
+}
+
 TEST_F(PinnedByUse, WhatIsCopiedOftenIsRegisteredOnce_WithAllOfACopyInOnePiece) {
     const driver::Memory often = part(4 * MiB, 16 * MiB);
     copy(often, copies - 1);

@@ -42,7 +42,7 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
     case driver::CodeFormat::opencl_c:
         if (zeroed != ZeroedMemory{})
             break;
-        return make_source_executable(std::move(module));
+        return make_source_executable(std::move(module), target);
     default: break;
     }
     return fail(Status::compiler_not_available, "error: no code can be generated in the format of this device");

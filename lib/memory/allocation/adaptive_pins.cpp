@@ -156,7 +156,7 @@ bool AdaptivePins::has_registered(driver::Memory region) {
 
 // --- counting and deciding ---
 
-void AdaptivePins::note_copy(driver::Memory range, uint64_t bytes) noexcept {
+void AdaptivePins::note_copy(driver::Memory range, uint64_t bytes, uint64_t times) noexcept {
     if (!has_devices() || bytes < copy_bytes_min)
         return;
     const ByteRange copied = addresses_of(range);
@@ -165,7 +165,7 @@ void AdaptivePins::note_copy(driver::Memory range, uint64_t bytes) noexcept {
         const auto found = find(copied.begin);
         if (is_forked_ || found == regions_.end() || !addresses_of((*found)->memory).contains(copied))
             return;
-        if (count(**found, copied, bytes))
+        if (count(**found, copied, bytes * times))
             request(**found, copied);
     } catch (const std::bad_alloc&) {  // stays pageable
     }

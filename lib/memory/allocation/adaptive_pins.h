@@ -5,7 +5,8 @@
 // staging takes time for each copy. If memory is registered when staging has taken as long as registering would, the total is at most
 // twice the possible minimum. Memory is counted and registered in granules of 2 MiB of addresses, so that two granules never share a page.
 // When the granules of a copy have been copied `copies_max` times on average, those that are not registered are registered by
-// a thread of this object. Until then, their copies are staged.
+// a thread of this object. Until then, their copies are staged. A copy that is due to a device's lack of room counts as several, because the
+// bytes that are evicted are usually needed again.
 //
 // Registered pages must not be replaced, because devices would still use the old ones. So `discard` leaves them out, and they are released
 // with their region. Their total size is bounded. Memory that a device refuses, or that cannot be noted, stays pageable.
@@ -33,6 +34,8 @@ public:
     static constexpr uint64_t copies_max = 8;
     // Smaller copies are not counted.
     static constexpr uint64_t copy_bytes_min = uint64_t{64} << 10;
+    // How often a copy counts from or to a device whose memory had no room for what its commands use.
+    static constexpr uint64_t times_when_short = 4;
 
     // At most `bytes_max` bytes are registered at a time.
     explicit AdaptivePins(ByteCount bytes_max);
@@ -64,8 +67,8 @@ public:
     // Whether some of the region's memory is registered or about to be.
     [[nodiscard]] bool has_registered(driver::Memory region);
 
-    // Counts a copy of `bytes` bytes between parts of `range` and a device that has HostRegions.
-    void note_copy(driver::Memory range, uint64_t bytes) noexcept;
+    // Counts a copy of `bytes` bytes between parts of `range` and a device that has HostRegions, as `times` copies.
+    void note_copy(driver::Memory range, uint64_t bytes, uint64_t times = 1) noexcept;
     // Returns when all requests are registered or refused; for tests.
     void wait_until_idle();
 

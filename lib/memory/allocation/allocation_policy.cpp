@@ -104,6 +104,8 @@ bool parse_expandable(AllocationPolicy& policy, std::string_view text) {
     return parse_flag(policy.expandable_segments, text);
 }
 
+bool parse_grow_ahead(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.grow_ahead, text); }
+
 bool parse_persistent(AllocationPolicy& policy, std::string_view text) { return parse_flag(policy.persistent, text); }
 
 bool parse_pinned(AllocationPolicy& policy, std::string_view text) {
@@ -136,6 +138,7 @@ constexpr Key keys[] = {
     {"roundup_power2_divisions", "a power of two, or a list such as [256:1,512:2,>:4]", parse_divisions},
     {"garbage_collection_threshold", "a number between 0 and 1", parse_threshold},
     {"expandable_segments", "True or False", parse_expandable},
+    {"grow_ahead", "True or False", parse_grow_ahead},
     {"max_bytes", "bytes, such as 512M", parse_max_bytes},
     {"persistent", "True or False", parse_persistent},
     {"pinned", "True, False or auto", parse_pinned},

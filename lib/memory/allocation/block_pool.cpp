@@ -1,5 +1,6 @@
 // Leasing and freeing of blocks. Reserving and releasing regions is in block_pool_regions.cpp, statistics and the report of a
 // failure are in block_pool_figures.cpp.
+#include "ahead_thread.h"
 #include "block_pool_region.h"
 #include "lease_in_turn.h"
 #include "poison.h"
@@ -33,9 +34,11 @@ bool fits_well(const Block& block, ByteCount size, Alignment alignment) {
 
 BlockPool::BlockPool(std::unique_ptr<RegionSource> source, const Options& options)
     : source_(std::move(source)), options_(options), poisons_(poisoning && options.space.is_host()),
-      discards_(source_->discards()), limit_(options.limit.value) {}
+      discards_(source_->discards()), limit_(options.limit.value), ahead_(make_ahead_thread()) {}
 
 BlockPool::~BlockPool() {
+    if (ahead_)
+        ahead_->cancel();
     Removed removed;
     for (uint32_t index = 0; index < regions_.size(); ++index)
         if (regions_[index])
@@ -62,6 +65,8 @@ Result<void> BlockPool::lease(std::span<const LeaseRequest> requests, const Leas
         if (std::exchange(leased.is_fresh, false)) [[unlikely]]
             source_->prepare({leased.block.address, leased.block.place.size.value});
     purge_if_requested();
+    if (is_growth_requested_.load(std::memory_order_relaxed)) [[unlikely]]
+        request_growth();
     if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
         return {};
     for (Lease& leased : leases) {
@@ -242,6 +247,10 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     count_live(bytes);
     if (discards_)
         request_purge_over_limit();
+    if (reserved_bytes_ - live_bytes_ - deferred_bytes_ < ahead_below_) [[unlikely]] {
+        ahead_below_ = 0;
+        is_growth_requested_.store(true, std::memory_order_relaxed);
+    }
     leased.block = {region.memory.address.plus(place->offset), request.asked, index, *place};
     if (poisons_)
         unpoison(leased.block.address, leased.block.size);

@@ -248,6 +248,7 @@ bool BlockPool::grow_in_place(const Request& request, Ladder& ladder, Lease& lea
         if (!commit_part(*grown, part, ladder))
             return false;
     const BiasedLock lock(mutex_);
+    watch_free_memory(*grown);
     return try_region(index, request, Search::thorough, leased);
 }
 

@@ -1,5 +1,6 @@
 // The regions of a BlockPool: reserving them, releasing them, and giving the pages of free memory back to the system.
 // Every call to the source is made without the pool's lock, by the thread that has the turn.
+#include "ahead_thread.h"
 #include "block_pool_region.h"
 #include "poison.h"
 
@@ -277,6 +278,8 @@ void BlockPool::return_clean(const Claims& claims) {
 }
 
 void BlockPool::trim() {
+    if (ahead_)
+        ahead_->cancel();
     flush_front();
     drain_all();
     turns_.enter_quietly();
@@ -286,6 +289,7 @@ void BlockPool::trim() {
     const ScopeExit give_back{[&]() noexcept { give_to_source(std::move(removed)); }};
     {
         const BiasedLock lock(mutex_);
+        ahead_below_ = 0;
         remove_unused_regions(nullptr, removed);
     }
     give_to_source(std::move(removed));

@@ -40,7 +40,9 @@ Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount 
     }};
     is_charged = host_.charge(counted);
     if (!is_charged)
-        return fail(Status::mem_object_allocation_failure, "the limit of host memory does not allow more");
+        return fail(Status::mem_object_allocation_failure, "out of host memory: asked for " +
+                                                               std::to_string(memory.size) + " bytes, free " +
+                                                               std::to_string(host_.free_bytes().value));
     // After a fork(), copy-on-write could give this process new pages while the device still writes to the old ones.
     if (!AdaptivePins::are_forks_safe())
         madvise(memory.address.host(), memory.size, MADV_DONTFORK);

@@ -80,6 +80,7 @@ std::unique_ptr<Allocator> make_device_allocator(const AllocationPolicy& policy,
     AllocatorOptions options;
     options.space = device.info().space;
     options.granularity = std::max(options.granularity, Alignment{device.info().base_address_alignment});
+    options.grows_ahead = policy.grow_ahead;
     return make_recorded(policy, std::make_unique<DeviceRegionSource>(device), options,
                          ByteCount{device.info().memory_bytes});
 }

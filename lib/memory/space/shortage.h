@@ -23,6 +23,7 @@ public:
     // Counts evicted bytes that have memory here again. Reports once (POCL_DEBUG=memory) when they exceed a multiple of the memory's
     // size.
     void count_returned(uint64_t bytes);
+    [[nodiscard]] bool has_returned() const { return returned_bytes_.load(std::memory_order_relaxed) != 0; }
 
     void count_compacted(uint64_t bytes) {
         compactions_.fetch_add(1, std::memory_order_relaxed);

@@ -34,6 +34,7 @@ private:
     void release_addresses(driver::Memory range) override { source_->growable()->release_addresses(range); }
     [[nodiscard]] Result<void> commit(driver::Memory range) override;
     void decommit(driver::Memory range) override;
+    [[nodiscard]] bool is_slow() const override { return source_->growable()->is_slow(); }
 
     const std::unique_ptr<RegionSource> source_;
     const SpaceId space_;

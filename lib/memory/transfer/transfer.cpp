@@ -62,7 +62,9 @@ void Mover::note_host_copy(const Place& from, const Place& to, const driver::Rec
         return;
     const uint64_t span =
         (shape.slices - 1) * host.layout.slice_pitch + (shape.rows - 1) * host.layout.row_pitch + shape.row_bytes;
-    pins->note_copy({host.address, span}, shape.row_bytes * shape.rows * shape.slices);
+    const bool is_short = space(device.space)->shortage().has_returned();
+    pins->note_copy({host.address, span}, shape.row_bytes * shape.rows * shape.slices,
+                    is_short ? AdaptivePins::times_when_short : 1);
 }
 
 driver::Timepoint Mover::direct(Route route, driver::Queue& queue, const Move& move,

@@ -59,6 +59,7 @@ EXPORT uint64_t fake_cuda_calls(const char* function) {
     return state().calls[function];
 }
 
+EXPORT uint64_t fake_cuda_calls_here(const char* function) { return calls_here(function); }
 EXPORT uint64_t fake_cuda_bytes(const char* function) {
     const std::lock_guard lock(state().mutex);
     return state().bytes[function];

@@ -34,6 +34,7 @@ using RestoreDevices = void (*)();  // fake_cuda_restore_devices: no GPU is lost
 using LastFault = void (*)(char* text, uint64_t size);  // fake_cuda_last_fault: why a kernel has lost the GPU
 using SetVersion = void (*)(int version);  // fake_cuda_set_version: of the driver, as cuDriverGetVersion returns it
 using CountCalls = uint64_t (*)(const char* function);  // fake_cuda_calls
+using CountCallsHere = uint64_t (*)(const char* function);  // fake_cuda_calls_here: by the calling thread
 using CountBytes = uint64_t (*)(const char* function);  // fake_cuda_bytes: that it was asked to copy or to allocate
 using HoldStreams = void (*)(bool held);  // fake_cuda_hold_streams: while held, no stream executes another command
 

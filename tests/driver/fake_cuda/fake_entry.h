@@ -53,6 +53,7 @@ inline constexpr Code launch_failed{static_cast<Code>(719)};
 inline constexpr int max_shared_bytes = 228 << 10;
 
 inline int failure_of(const char* name) {
+    ++calls_here(name);
     const std::lock_guard lock(state().mutex);
     State& all = state();
     // Found without a string, so that only the first call of a name allocates.

@@ -135,6 +135,8 @@ State& state();
 void kill_streams(ContextOfCuda& context);
 uint64_t now_ns();
 extern thread_local ContextOfCuda* current;
+// How often the calling thread has called each function; needs no memory.
+uint64_t& calls_here(const char* name);
 
 // Runs one grid on the calling thread.
 void run_grid(const fake_cuda::Kernel& kernel, const unsigned (&grid)[3], uint64_t dynamic_bytes,

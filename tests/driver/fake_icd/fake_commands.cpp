@@ -6,15 +6,9 @@
 
 using namespace polder::fake_icd;
 
-namespace {
+namespace {}  // namespace
 
-struct WaitList {
-    cl_uint count;
-    const cl_event* events;
-    cl_event* done;
-};
-
-cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void()> work, bool is_blocking = false) {
+cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void()> work, bool is_blocking) {
     _cl_command_queue::Command command;
     for (cl_uint i = 0; i < list.count; ++i)
         command.waits.push_back(keep(list.events[i]));
@@ -31,6 +25,8 @@ cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void(
     }
     return status;
 }
+
+namespace {
 
 bool is_inside(cl_mem buffer, size_t offset, size_t size) {
     return size != 0 && offset <= buffer->size && size <= buffer->size - offset;
@@ -183,6 +179,17 @@ std::shared_ptr<Launch> freeze(const _cl_kernel& kernel) {
         } else if (parameter.kind == Kind::local_pointer) {
             std::memcpy(place, &local, sizeof local);
             local += argument.local_bytes;
+        } else if (parameter.kind == Kind::sampler) {
+            cl_sampler sampler = nullptr;
+            std::memcpy(&sampler, argument.value.data(), sizeof sampler);
+            std::memcpy(place, &sampler->bits, sizeof sampler->bits);
+        } else if (parameter.kind == Kind::image) {
+            cl_mem image = nullptr;
+            std::memcpy(&image, argument.value.data(), sizeof image);
+            polder::ImageDescriptor descriptor = image->image;
+            descriptor.data = reinterpret_cast<uintptr_t>(image->data());
+            std::memcpy(place, &descriptor, sizeof descriptor);
+            launch->buffers.push_back(keep(image));
         } else {
             cl_mem buffer = nullptr;
             std::memcpy(&buffer, argument.value.data(), sizeof buffer);

@@ -116,6 +116,18 @@ cl_int CL_API_CALL fake_get_device_info(cl_device_id, cl_device_info name, size_
     case CL_DEVICE_GLOBAL_MEM_SIZE: return number(cl_ulong{1} << 30);
     case CL_DEVICE_MAX_MEM_ALLOC_SIZE: return number(cl_ulong{1} << 28);
     case CL_DEVICE_MEM_BASE_ADDR_ALIGN: return number(cl_uint{256 * 8});
+    case CL_DEVICE_IMAGE_SUPPORT: return number(static_cast<cl_bool>(mode() == "images"));
+    case CL_DEVICE_MAX_READ_IMAGE_ARGS: return number(cl_uint{200});
+    case CL_DEVICE_MAX_WRITE_IMAGE_ARGS:
+    case CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS: return number(cl_uint{8});
+    case CL_DEVICE_IMAGE2D_MAX_WIDTH:
+    case CL_DEVICE_IMAGE2D_MAX_HEIGHT: return number(size_t{4096});
+    case CL_DEVICE_IMAGE3D_MAX_WIDTH:
+    case CL_DEVICE_IMAGE3D_MAX_HEIGHT:
+    case CL_DEVICE_IMAGE3D_MAX_DEPTH: return number(size_t{100'000});
+    case CL_DEVICE_IMAGE_MAX_ARRAY_SIZE: return number(size_t{256});
+    case CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: return number(size_t{65536});
+    case CL_DEVICE_MAX_SAMPLERS: return number(cl_uint{16});
     case CL_DEVICE_LOCAL_MEM_SIZE: return number(cl_ulong{65536});
     case CL_DEVICE_SINGLE_FP_CONFIG: return number(cl_device_fp_config{CL_FP_INF_NAN | CL_FP_ROUND_TO_NEAREST});
     case CL_DEVICE_OPENCL_C_ALL_VERSIONS: {
@@ -125,9 +137,11 @@ cl_int CL_API_CALL fake_get_device_info(cl_device_id, cl_device_info name, size_
         return give(versions, sizeof versions, capacity, to, size);
     }
     case CL_DEVICE_OPENCL_C_FEATURES: {
-        cl_name_version features[2] = {};
+        cl_name_version features[4] = {};
         std::strcpy(features[0].name, "__opencl_c_int64");
         std::strcpy(features[1].name, "__opencl_c_images");
+        std::strcpy(features[2].name, "__opencl_c_read_write_images");
+        std::strcpy(features[3].name, "__opencl_c_fp64");
         return give(features, sizeof features, capacity, to, size);
     }
     default: return CL_INVALID_VALUE;
@@ -206,6 +220,7 @@ const cl_icd_dispatch fake_dispatch = [] {
     table.clReleaseMemObject = guarded<fake_release_buffer>;
     add_program_functions(table);
     add_command_functions(table);
+    add_image_functions(table);
     return table;
 }();
 

@@ -28,5 +28,15 @@ struct Guarded<function> {
 template <auto function>
 inline constexpr auto guarded = &Guarded<function>::call;
 
+struct WaitList {
+    cl_uint count;
+    const cl_event* events;
+    cl_event* done;
+};
+// Adds a command to the queue's.
+[[nodiscard]] cl_int enqueue(cl_command_queue queue, const WaitList& list, std::function<void()> work,
+                             bool is_blocking = false);
+
 void add_program_functions(cl_icd_dispatch& table);
 void add_command_functions(cl_icd_dispatch& table);
+void add_image_functions(cl_icd_dispatch& table);

@@ -2,7 +2,7 @@
 // are registered functions, or do nothing. It can be made to fail.
 //
 // FAKE_ICD in the environment, read when the platforms are asked for: "crash", "hang", "exit", "empty" (no platform), "polder"
-// (claims to be Polder), "crash-later" (when it is asked for devices) or "poor" (functions are missing).
+// (claims to be Polder), "crash-later" (when it is asked for devices), "poor" (functions are missing) or "images" (the device has some).
 #pragma once
 
 #include <CL/cl.h>
@@ -12,7 +12,8 @@
 
 namespace polder::fake_icd {
 
-// What a kernel of this name does. `parameters` say where its arguments lie in the block that the function is given.
+// What a kernel of this name does. `parameters` say where its arguments lie in the block that the function is given; of an image that is an
+// ImageDescriptor with an address, of a sampler its bits.
 struct Kernel {
     WorkGroupFunction function = nullptr;
     uint64_t local_bytes = 0;

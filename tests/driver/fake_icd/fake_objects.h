@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <polder/image_abi.h>
 #include <string>
 #include <thread>
 #include <vector>
@@ -58,7 +59,7 @@ std::shared_ptr<Object> keep(Object* object) {
 struct _cl_platform_id : polder::fake_icd::Counted {};
 struct _cl_device_id : polder::fake_icd::Counted {};
 struct _cl_context : polder::fake_icd::Counted {
-    std::atomic<int> objects{0};  // queues, buffers and programs
+    std::atomic<int> objects{0};  // queues, memory objects, samplers and programs
 };
 
 namespace polder::fake_icd {
@@ -77,7 +78,13 @@ struct _cl_mem : polder::fake_icd::OfContext {
     std::shared_ptr<std::vector<std::byte>> bytes;
     size_t origin = 0;
     size_t size = 0;
+    polder::ImageDescriptor image{};  // of an image, without the address
     [[nodiscard]] std::byte* data() const { return bytes->data() + origin; }
+};
+
+struct _cl_sampler : polder::fake_icd::OfContext {
+    using OfContext::OfContext;
+    uint64_t bits = 0;  // image_abi.h
 };
 
 struct _cl_event : polder::fake_icd::Counted {

@@ -28,6 +28,7 @@ public:
         uint64_t region = 0;  // preferred; 0: just what is needed
         bool discards = false;
         bool grows = false;  // offers addresses
+        bool is_slow = false;  // commits are
         uint64_t first_address = uint64_t{1} << 40;
     };
     explicit FakeSource(const Behaviour& behaviour) : behaviour_(behaviour), next_(behaviour.first_address) {}
@@ -68,6 +69,7 @@ public:
     GrowableRegions* growable() override { return behaviour_.grows ? this : nullptr; }
 
     Alignment page() const override { return Alignment{2 * MiB}; }
+    bool is_slow() const override { return behaviour_.is_slow; }
     Result<DeviceAddress> reserve_addresses(ByteCount size) override {
         called("reserve_addresses");
         const polder::test::NoFailures needs_memory;

@@ -17,16 +17,15 @@ uint64_t next_id() {
     return ++last;
 }
 
-// Whether the argument is an object of Polder that another OpenCL implementation does not know.
-bool is_own_object(const KernelArgument& argument) {
-    return argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::sampler ||
-           argument.kind == ArgumentKind::pipe;
+bool has_images(const Target& target) {
+    return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
 }
 
 class SourceExecutable final : public Executable {
 public:
-    explicit SourceExecutable(std::shared_ptr<const Module> module)
-        : module_(std::move(module)), program_(static_cast<const CompiledModule&>(*module_).source()) {
+    SourceExecutable(std::shared_ptr<const Module> module, const Target& target)
+        : has_images_(has_images(target)), module_(std::move(module)),
+          program_(static_cast<const CompiledModule&>(*module_).source()) {
         program_.id = next_id();
     }
 
@@ -38,7 +37,8 @@ public:
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
         if (program_.units.empty())
             return fail(Status::out_of_resources, "the program was not compiled for this device");
-        if (std::ranges::any_of(info->arguments, is_own_object))
+        if (std::ranges::any_of(info->arguments,
+                                [this](const KernelArgument& argument) { return is_unknown(argument); }))
             return fail(Status::out_of_resources,
                         "error: kernel " + info->name +
                             " takes an image, a sampler or a pipe, which the device does not have");
@@ -64,6 +64,13 @@ private:
         driver::KernelCode code;
     };
 
+    // An object that the device does not have.
+    [[nodiscard]] bool is_unknown(const KernelArgument& argument) const {
+        const bool is_of_images = argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::sampler;
+        return argument.kind == ArgumentKind::pipe || (is_of_images && !has_images_);
+    }
+
+    const bool has_images_;
     const std::shared_ptr<const Module> module_;
     driver::SourceProgram program_;
     Mutex mutex_;
@@ -73,8 +80,8 @@ private:
 
 } // namespace
 
-std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module) {
-    return std::make_shared<SourceExecutable>(std::move(module));
+std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module, const Target& target) {
+    return std::make_shared<SourceExecutable>(std::move(module), target);
 }
 
 } // namespace polder::compiler

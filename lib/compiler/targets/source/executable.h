@@ -6,6 +6,7 @@
 
 namespace polder::compiler {
 
-[[nodiscard]] std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module);
+[[nodiscard]] std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module,
+                                                                 const Target& target);
 
 } // namespace polder::compiler

@@ -41,6 +41,8 @@ struct AllocationPolicy {
     double garbage_collection_threshold = 0;
     // caching: segments grow in place, if the source can reserve addresses without memory.
     bool expandable_segments = false;
+    // bufalloc: where a device takes long to make memory, a thread makes the next step before it is needed.
+    bool grow_ahead = true;
     // bucket: at most so many bytes of free blocks are kept.
     std::optional<ByteCount> max_bytes;
     // bucket: free blocks are kept, also when memory is trimmed, until a request needs their memory.
@@ -83,6 +85,8 @@ struct AllocatorOptions {
     // How many free bytes to keep when the system could use them for other purposes (RegionSource::discards).
     ByteCount cache_max{uint64_t{256} << 20};
     Alignment granularity{128};
+    // Where GrowableRegions::is_slow.
+    bool grows_ahead = false;
 };
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);

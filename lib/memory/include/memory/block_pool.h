@@ -15,7 +15,8 @@
 //
 // When the source can give addresses memory part by part (RegionSource::growable), and does not need free memory
 // back (RegionSource::discards is false), there is one region. It grows where the fewest pages are missing, and releases idle pages of
-// its holes for that (block_pool_growth.cpp).
+// its holes for that (block_pool_growth.cpp). Where the source takes long for that (GrowableRegions::is_slow), a thread of
+// the pool lets the region grow before a request finds it full (block_pool_ahead.cpp).
 //
 // When the system could use free memory for other purposes (RegionSource::discards), up to Options::cache_max bytes are
 // kept (at times up to 1.5 times as much), so that a program that creates and releases large buffers
@@ -53,6 +54,8 @@
 
 namespace polder::memory {
 
+class AheadThread;
+
 class BlockPool final : public Allocator {
 public:
     // In builds with the address sanitizer, free host memory is poisoned.
@@ -83,6 +86,8 @@ public:
     [[nodiscard]] ByteCount resident() const override;
     [[nodiscard]] ByteCount free_bytes() const override;
     [[nodiscard]] bool validate() const override;
+    // Returns when growth that was requested ahead of need is over; for tests.
+    void wait_for_growth_ahead();
 
 private:
     struct Region;
@@ -158,6 +163,13 @@ private:
     void remove_idle_pages(Region& region, ByteRange kept, uint64_t bytes_max, Removed& removed)
         POLDER_REQUIRES(mutex_);
 
+    // --- growth ahead of need; block_pool_ahead.cpp ---
+    [[nodiscard]] std::unique_ptr<AheadThread> make_ahead_thread();
+    [[nodiscard]] uint64_t step_ahead(const Region& region) const POLDER_REQUIRES(mutex_);
+    void watch_free_memory(const Region& region) POLDER_REQUIRES(mutex_);
+    void request_growth() noexcept POLDER_EXCLUDES(mutex_);
+    void grow_ahead() noexcept POLDER_EXCLUDES(mutex_);
+
     // --- holes; block_pool_holes.cpp ---
     [[nodiscard]] bool merge_own_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     struct Part;
@@ -215,6 +227,10 @@ private:
     uint64_t out_of_memory_ POLDER_GUARDED_BY(mutex_) = 0;
     uint64_t cached_after_purge_bytes_ POLDER_GUARDED_BY(mutex_) = 0;
     std::atomic<bool> is_purge_requested_{false};
+    // Less free memory than this lets the region grow ahead of need; 0: it does not.
+    uint64_t ahead_below_ POLDER_GUARDED_BY(mutex_) = 0;
+    std::atomic<bool> is_growth_requested_{false};
+    const std::unique_ptr<AheadThread> ahead_;  // null: nothing grows ahead of need
 };
 
 }  // namespace polder::memory

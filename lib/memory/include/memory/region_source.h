@@ -21,6 +21,8 @@ public:
     // commit gives a range of whole pages memory; decommit removes the memory, whose contents are lost.
     [[nodiscard]] virtual Result<void> commit(driver::Memory range) = 0;
     virtual void decommit(driver::Memory range) = 0;
+    // As driver::VirtualMemory::is_slow.
+    [[nodiscard]] virtual bool is_slow() const { return false; }
 };
 
 class RegionSource {
@@ -90,6 +92,7 @@ private:
     void release_addresses(driver::Memory range) override { virtual_->release_addresses(range); }
     [[nodiscard]] Result<void> commit(driver::Memory range) override { return virtual_->commit(range); }
     void decommit(driver::Memory range) override { virtual_->decommit(range); }
+    [[nodiscard]] bool is_slow() const override { return virtual_->is_slow(); }
 
     driver::Device& device_;
     driver::VirtualMemory* const virtual_;  // null: the driver has none

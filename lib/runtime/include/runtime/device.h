@@ -62,8 +62,8 @@ public:
     }
     // Whether kernels access memory by addresses. Drivers that compile the source themselves may use handles instead.
     [[nodiscard]] bool has_addresses() const { return info().code.format != driver::CodeFormat::opencl_c; }
-    // Whether kernels can use images: they are descriptors that Polder's built-in functions read.
-    [[nodiscard]] bool has_images() const { return !info().language; }
+    // Whether kernels can use images: descriptors that Polder's built-in functions read, or objects that a driver makes of them.
+    [[nodiscard]] bool has_images() const { return !info().language || info().language->images; }
     // The target that programs are compiled for. Devices that need the same code, such as a device and its sub-devices, return the
     // same object.
     [[nodiscard]] const compiler::Target& target() const { return *target_; }

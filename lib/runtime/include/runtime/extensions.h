@@ -16,9 +16,9 @@ enum class Needs : uint8_t { nothing, host_code };
 
 struct Extension {
     // Which lists contain it: the platform's; platform's and devices'; only that of devices whose code Polder's compiler makes; of
-    // those, only of devices that do not execute host functions. The platform's list also has the extensions that all its devices
-    // have.
-    enum class Owner : uint8_t { platform, both, own_compiler, other_code };
+    // those, only of devices that do not execute host functions; only devices' (`images`). The platform's list also has the extensions
+    // that all its devices have.
+    enum class Owner : uint8_t { platform, both, own_compiler, other_code, images };
     std::string_view name;
     cl_version version;
     Owner owner;

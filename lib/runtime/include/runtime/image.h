@@ -15,7 +15,7 @@
 
 namespace polder::runtime {
 
-// CL_DEVICE_IMAGE*_MAX_*: the same for all devices that have images.
+// CL_DEVICE_IMAGE*_MAX_* of devices whose code Polder's compiler makes; others may have less (device_images.h).
 inline constexpr size_t image_2d_extent_max = 16384;
 inline constexpr size_t image_3d_extent_max = 2048;
 inline constexpr size_t image_array_size_max = 2048;
