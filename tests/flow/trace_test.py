@@ -8,10 +8,12 @@ import pickle
 import pickletools
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+from trace_writer import COMPLETED, FREE, LAUNCH, LEASE, OUT_OF_MEMORY, RELEASE, REPLICA, RESERVE, SPACE, pack, write_events
 
 tool, program = sys.argv[1:3]
 
@@ -137,19 +139,12 @@ def check_pytorch(data):
     assert any(frame["filename"] == "storage" and frame["line"] > 0 for entry in entries for frame in entry["frames"])
 
 
-SPACE, RESERVE, RELEASE, LEASE, FREE, OUT_OF_MEMORY, REPLICA, LAUNCH, COMPLETED = 1, 2, 3, 4, 5, 6, 9, 14, 16
 PAGE, BASE = 1 << 16, 1 << 40
 
 
 def write_trace(path, events):
     """Events as (kind, fields), 1 us apart, as one thread writes them."""
-    data = struct.pack("<8sIIQQII", b"POLDTRC\n", 3, PAGE, 0, 0, 4711, 0).ljust(PAGE, b"\0")
-    data += struct.pack("<4sIQQdQQ", b"CHNK", 0, 0, 0, 1.0, 1, 0)
-    for number, (kind, fields) in enumerate(events):
-        numbers = [fields.get(name, 0) for name in ("storage", "address", "size", "extra")]
-        data += struct.pack("<QIBBBBQQQQ", 1000 * (number + 1), fields.get("queue", 0), fields.get("space", 1), 0, fields.get("flags", 0), kind, *numbers)
-    with open(path, "wb") as file:
-        file.write(data.ljust(2 * PAGE, b"\0"))
+    write_events(path, [pack(kind, 1000 * number, **fields) for number, (kind, fields) in enumerate(events, 1)])
 
 
 def check_made_up(folder):
