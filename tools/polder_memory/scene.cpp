@@ -50,7 +50,7 @@ public:
     void free(const TimedEvent& timed, const LastUses& used) {
         const Event& event = timed.event;
         const auto found = live_.find(event.address);
-        // Of a block with several timepoints, the last one stands for all.
+        // Of a block with several timepoints, only the last one counts.
         if ((event.flags & trace::more_follow) != 0 || found == live_.end())
             return;
         Scene::Block& block = space_.blocks[found->second];
