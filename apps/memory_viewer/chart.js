@@ -44,22 +44,24 @@ function resize() {
   canvas.width = W * scale; canvas.height = layout.height * scale; canvas.style.height = line.style.height = layout.height + "px";
   g.setTransform(scale, 0, 0, scale, 0, 0); mapImage = null; draw();
 }
-// Rectangles of equal height: runs of pixels. `value` is asked for each pixel's part of the time.
-function area(row, value, top, color) {
+// Where the parts of the time that each pixel has begin and end among some times: one search for each pixel.
+const cutsOf = (times, find) => Uint32Array.from({length: W - left - right + 1}, (_, n) => find(times, T(left + n)));
+const perPixel = value => Float64Array.from({length: W - left - right}, (_, n) => value(n));
+const maximaOf = (series, cuts = cutsOf(series.t, upTo)) => perPixel(n => series.most(cuts[n], cuts[n + 1]));
+// Rectangles of equal height: runs of pixels.
+function area(row, values, top, color) {
   g.fillStyle = color;
   let from = left, before = -1;
-  for (let x = left; x <= W - right; ++x) {
-    const bytes = x < W - right ? value(T(x), T(x + 1)) : -1, h = bytes > 0 ? Math.max(1, Math.round(row.h * bytes / top)) : bytes;
+  for (let n = 0; n <= values.length; ++n) {
+    const bytes = n < values.length ? values[n] : -1, h = bytes > 0 ? Math.max(1, Math.round(row.h * bytes / top)) : bytes;
     if (h === before) continue;
-    if (before > 0) rect(from, row.y + row.h - before, x - from, before);
-    from = x; before = h;
+    if (before > 0) rect(from, row.y + row.h - before, left + n - from, before);
+    from = left + n; before = h;
   }
 }
 // Amounts in each pixel, against the most in any. Returns the most.
-function bars(row, between, color) {
-  const amounts = [];
-  let most = 0;
-  for (let x = left; x < W - right; ++x) { const amount = between(T(x), T(x + 1)); amounts.push(amount); most = Math.max(most, amount); }
+function bars(row, sums, color) {
+  const cuts = cutsOf(sums.t, under), amounts = perPixel(n => sums.sum(cuts[n], cuts[n + 1])), most = amounts.reduce((x, y) => Math.max(x, y), 0);
   g.fillStyle = color;
   amounts.forEach((amount, n) => { if (amount > 0) { const h = Math.max(2, amount / most * row.h); rect(left + n, row.y + row.h - h, 1, h); } });
   return most;
@@ -95,12 +97,17 @@ const sizeOf = space => space.memory < mostOf(space) * 2 ? space.memory : 0;
 const drawers = {
   space(row) {
     const s = spaces.get(row.id), size = sizeOf(s), top = Math.max(mostOf(s), size) * 1.05;
-    area(row, (t0, t1) => s.reserved.maximum(t0, t1), top, FREE); area(row, (t0, t1) => s.held.maximum(t0, t1), top, RELEASED); area(row, (t0, t1) => s.live.maximum(t0, t1), top, by.value === "state" ? IN_USE : "#888");
+    const cuts = cutsOf(s.live.t, upTo), live = maximaOf(s.live, cuts);
+    area(row, maximaOf(s.reserved, cuts), top, FREE); area(row, maximaOf(s.held, cuts), top, RELEASED); area(row, live, top, by.value === "state" ? IN_USE : "#888");
     if (by.value !== "state") {
+      const sums = new Float64Array(live.length), layers = [];
+      for (const {series, color} of stackOf(by.value, row.id)) {
+        if (series.top <= 0) continue;
+        maximaOf(series).forEach((bytes, n) => { sums[n] += bytes; });
+        layers.push({color, values: perPixel(n => Math.min(sums[n], live[n]))});
+      }
       // From the sum of all down to the first one, so that each covers what is below the ones before it.
-      const parts = stackOf(by.value, row.id).filter(part => part.series.top > 0);
-      for (let n = parts.length; n > 0; --n)
-        area(row, (t0, t1) => { let sum = 0; for (let i = 0; i < n; ++i) sum += parts[i].series.maximum(t0, t1); return Math.min(sum, s.live.maximum(t0, t1)); }, top, parts[n - 1].color);
+      for (const {color, values} of layers.reverse()) area(row, values, top, color);
     }
     if (size) { const y = Math.round(row.y + row.h - row.h * size / top); g.fillStyle = FAILED; for (let x = left; x < W - right; x += 8) g.fillRect(x, y, 4, 1); }
     label(row, spaceName(row.id) === "host" ? "host memory" : "memory of " + spaceName(row.id), `in use, most ${bytesText(s.live.top)}`, `reserved ${bytesText(s.reserved.top)}`, s.memory ? `size ${bytesText(s.memory)}` : "");
@@ -115,12 +122,12 @@ const drawers = {
     if (!mapImage || mapImage.view[0] !== view[0] || mapImage.view[1] !== view[1] || mapImage.wanted !== wanted || mapImage.id !== row.id) { if (isShown) paintSoon(row); }
   },
   link(row) {
-    const {from, to, sums} = row.link, most = bars(row, (t0, t1) => sums.between(t0, t1), COPIED);
+    const {from, to, sums} = row.link, most = bars(row, sums, COPIED);
     label(row, spaceName(from) + " \u2192 " + spaceName(to), bytesText(sums.total), `most ${bytesText(most * 1e9 / (T(1) - T(0)))}/s`);
   },
   evictions(row) {
     const {space, sums} = row.eviction;
-    bars(row, (t0, t1) => sums.between(t0, t1), EVICTED);
+    bars(row, sums, EVICTED);
     label(row, "evicted, " + spaceName(space), bytesText(sums.total));
   },
   kernels(row) {
@@ -129,7 +136,7 @@ const drawers = {
       const name = textOf(kernels.names[n]), x = X(kernels.t[n]), room = (n + 1 < last ? X(kernels.t[n + 1]) : W - right) - x;
       g.fillStyle = wanted && name.includes(wanted) ? FAILED : LAUNCHED; rect(x, row.y, 2, row.h);
       if (room > 40) { g.fillStyle = style("--text"); g.fillText(name.slice(0, room / 6.5), x + 4, row.y + 20); }
-    } else bars(row, (t0, t1) => kernels.between(t0, t1), LAUNCHED);
+    } else bars(row, kernels, LAUNCHED);
     label(row, "kernels", `${kernels.t.length} launches`);
   }
 };

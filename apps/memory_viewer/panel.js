@@ -59,6 +59,7 @@ function moment(t) {
   entry(IN_USE, `in use ${bytesText(live)}`);
   entry(RELEASED, `released, still used by commands ${bytesText(all - live)}`);
   entry(FREE, `reserved, free ${bytesText(Math.max(0, reserved - all))}`);
+  if (all === 0) place.append("Nothing is in use then.");
   if (s.memory) entry("transparent", `not reserved ${bytesText(Math.max(0, s.memory - reserved))} of ${bytesText(s.memory)}`);
   fillHolders(s, t);
 }
@@ -114,7 +115,7 @@ canvas.addEventListener("mousemove", event => {
 canvas.addEventListener("mouseleave", leave);
 canvas.addEventListener("click", event => { if (moved) return; held = held === null ? T(event.clientX - canvas.getBoundingClientRect().left) : null; if (held !== null) moment(held); draw(); });
 canvas.addEventListener("dblclick", () => { view = [0, T_END]; held = null; draw(); });
-select.addEventListener("change", () => { legend(); resize(); moment(held ?? view[1]); });
+select.addEventListener("change", () => { legend(); resize(); moment(held ?? fullest(spaces.get(+select.value))); });
 by.addEventListener("change", () => { legend(); draw(); });
 document.getElementById("search").addEventListener("input", event => {
   wanted = event.target.value.trim() || null; const n = search(wanted);
@@ -145,4 +146,6 @@ document.getElementById("summary").textContent = `process ${TRACE.process}, ${TR
 legend();
 addEventListener("resize", resize); resize();
 if (failures.t.length) held = failures.t[0];
-requestAnimationFrame(() => setTimeout(() => { isShown = true; moment(held ?? T_END / 2); draw(); }));
+// Else the moment at which most was in use.
+const fullest = s => s ? s.live.t[s.live.v.indexOf(s.live.top)] : 0;
+requestAnimationFrame(() => setTimeout(() => { isShown = true; moment(held ?? fullest(spaces.get(+select.value))); draw(); }));

@@ -46,8 +46,11 @@ class Series {
     this.top = this.maximum(0, T_END);
   }
   at(t) { const i = upTo(this.t, t) - 1; return i < 0 ? 0 : this.v[i]; }
-  maximum(t0, t1) {
-    let low = Math.max(0, upTo(this.t, t0) - 1), high = upTo(this.t, t1), most = 0, level = 0;
+  maximum(t0, t1) { return this.most(upTo(this.t, t0), upTo(this.t, t1)); }
+  // From the value before number `low` on.
+  most(low, high) {
+    let most = 0, level = 0;
+    low = Math.max(0, low - 1);
     while (low < high) {
       const values = this.levels[level];
       if (level + 1 < this.levels.length && (high - low) > 32) {
@@ -66,7 +69,8 @@ class Sums {
     for (let i = 0; i < times.length; ++i) this.s[i + 1] = this.s[i] + (amounts ? amounts[i] : 1);
   }
   get total() { return this.s[this.s.length - 1]; }
-  between(t0, t1) { return this.s[under(this.t, t1)] - this.s[under(this.t, t0)]; }
+  sum(low, high) { return this.s[high] - this.s[low]; }
+  between(t0, t1) { return this.sum(under(this.t, t0), under(this.t, t1)); }
 }
 
 // The blocks of a space in order of their begin, with an index over runs of 256: when the last of a run ends, and how large its largest is. So a

@@ -203,7 +203,7 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         check_many({step["name"]: step for step in run_page(folder, page, INPUTS.replace("STAYING", str((1 << 30) + LIVE * 2048)))})
         check_shortage(run_page(folder, page_of(write_shortage, 8), WORDS), 8)
         words = run_page(folder, page_of(write_without_regions), WORDS)
-        assert len(words["holders"]) == 4 and "in use 4.0 MiB" in words["moment"] and words["drawn"]["map"] == 8, words
+        assert len(words["holders"]) == 8 and "in use 8.0 MiB" in words["moment"] and words["drawn"]["map"] == 8, words
         words = run_page(folder, page_of(write_events, []), WORDS)
         assert words["rows"] == [] and words["reports"] == "none", words
     else:
