@@ -15,7 +15,7 @@ import tempfile
 
 support = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support")
 sys.path.insert(0, support)
-from trace_writer import COMPLETED, FREE, LAUNCH, LEASE, OUT_OF_MEMORY, RELEASE, REPLICA, RESERVE, SPACE, pack, write_events
+from trace_writer import COMPLETED, FREE, LAUNCH, LEASE, OUT_OF_MEMORY, RELEASE, REPLICA, RESERVE, SPACE, TRANSFER, pack, write_events
 
 tool, program = sys.argv[1:3]
 
@@ -50,8 +50,10 @@ def events_of(text):
               "X": {"pid", "tid", "ts", "dur", "name", "args"}}
     rows = {}
     for event in events:
-        assert set(event) >= needed[event["ph"]], event
+        assert set(event) >= needed[event["ph"]] and event["name"], event
         assert all(isinstance(event.get(key, 0), (int, float)) for key in ("ts", "dur", "pid", "tid")), event
+        # The thread 0 is taken for the one with the number of the process.
+        assert event["ph"] == "C" or event.get("tid", 1) > 0, event
         if event["ph"] == "X":
             rows.setdefault((event["pid"], event["tid"]), []).append((round(event["ts"] * 1000), round(event["dur"] * 1000)))
     for row in rows.values():
@@ -198,6 +200,7 @@ def check_made_up(folder):
         (FREE, {"address": BASE + PAGE // 2, "size": PAGE, "queue": 1, "extra": 2}),
         (RELEASE, {"address": BASE + PAGE // 2 + PAGE // 4, "size": PAGE}),  # the middle of what has come in two parts
         (FREE, {"address": BASE + 8 * PAGE, "size": 4096}),  # never seen before
+        (TRANSFER, {"queue": 0, "space": 0, "size": 4}), (LAUNCH, {"queue": 2, "extra": 2}),  # a copy by the host itself
         (OUT_OF_MEMORY, {"size": 20 * PAGE}),
         (COMPLETED, {"queue": 1, "extra": 2}),
         # Another space has whole regions; one of its blocks begins later than its memory, because it is aligned.
@@ -214,9 +217,10 @@ def check_made_up(folder):
     assert actions_of(snapshot, 2) == [("segment_alloc", PAGE), ("segment_alloc", PAGE), ("alloc", 8192), ("alloc", 4096), ("segment_free", PAGE)]
     assert [(s["device"], s["address"] - BASE, s["total_size"], s["is_expandable"]) for s in snapshot["segments"]] == [
         (1, 0, PAGE * 3 // 4, True), (1, PAGE * 7 // 4, PAGE * 5 // 4, True), (2, 0, PAGE, False)]
-    slices = [(e["tid"], round(e["dur"] * 1000)) for e in events_of(run(tool, "view", path, "--format=perfetto")) if e["ph"] == "X"]
+    text = run(tool, "view", path, "--format=perfetto")
+    slices = [(e["tid"], round(e["dur"] * 1000)) for e in events_of(text) if e["ph"] == "X"]
     # Until the next one of the queue; until the queue was seen to be further; never seen.
-    assert slices == [(1, 1000), (1, 6000), (2, 1000)], slices
+    assert slices == [(1, 1000), (1, 8000), (2, 1000), (1000000, 1000), (2, 1000)], slices
 
 
 def check_page(text):

@@ -34,6 +34,9 @@ constexpr std::pair<Shortage, const char*> shortages[] = {{Shortage::failure, "c
                                                           {Shortage::refusal, "an allocator had no room"},
                                                           {Shortage::eviction, "evictions"}};
 
+// The row of copies that the host makes itself, on no queue. Perfetto takes the thread 0 of a process for its main one, which here would be a queue.
+constexpr uint32_t host_row = 1'000'000;
+
 // Objects of a JSON array, separated by commas.
 class JsonArray {
 public:
@@ -137,7 +140,8 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
         const Event& event = timed.event;
         bool& has_transfers_alone = queues.try_emplace(event.queue, true).first->second;
         has_transfers_alone = has_transfers_alone && event.kind == Kind::transfer;
-        events.next() << R"({"ph":"X","pid":2,"tid":)" << event.queue << R"(,"ts":)" << microseconds(timed.ns)
+        events.next() << R"({"ph":"X","pid":2,"tid":)" << (event.queue == 0 ? host_row : event.queue)
+                      << R"(,"ts":)" << microseconds(timed.ns)
                       << R"(,"dur":)" << microseconds(durations.at(&timed)) << R"(,"name":)";
         write_json_string(name, out);
         out << R"(,"args":{"timepoint":)" << event.value;
@@ -161,7 +165,11 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
                 space.live.erase(event.address);
             }
             break;
-        case Kind::launch: slice(timed, trace.text(event.storage)); continue;
+        case Kind::launch: {
+            const std::string& kernel = trace.text(event.storage);  // empty where the trace lacks it
+            slice(timed, kernel.empty() ? "kernel" : kernel);
+            continue;
+        }
         case Kind::transfer:
             slice(timed, "copy from " + space_name(event.space) + " to " + space_name(event.other_space));
             continue;
@@ -183,9 +191,15 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
     for (const auto& [row, name] : shortages)
         events.next() << R"({"ph":"M","pid":1,"tid":)" << static_cast<uint32_t>(row)
                       << R"(,"name":"thread_name","args":{"name":")" << name << "\"}}";
-    for (const auto& [queue, has_transfers_alone] : queues)
-        events.next() << R"({"ph":"M","pid":2,"tid":)" << queue << R"(,"name":"thread_name","args":{"name":"queue )"
-                      << queue << (has_transfers_alone ? " (transfers)" : "") << "\"}}";
+    for (const auto& [queue, has_transfers_alone] : queues) {
+        std::ostream& row = events.next();
+        row << R"({"ph":"M","pid":2,"tid":)" << (queue == 0 ? host_row : queue) << R"(,"name":"thread_name","args":{"name":")";
+        if (queue == 0)
+            row << "copies by the host";
+        else
+            row << "queue " << queue << (has_transfers_alone ? " (transfers)" : "");
+        row << "\"}}";
+    }
     events.end();
     out << "}\n";
 }
