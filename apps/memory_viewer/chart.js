@@ -59,12 +59,11 @@ function area(row, values, top, color) {
     from = left + n; before = h;
   }
 }
-// Amounts in each pixel, against the most in any. Returns the most.
+// Amounts in each pixel, against the most in any.
 function bars(row, sums, color) {
   const cuts = cutsOf(sums.t, under), amounts = perPixel(n => sums.sum(cuts[n], cuts[n + 1])), most = amounts.reduce((x, y) => Math.max(x, y), 0);
   g.fillStyle = color;
   amounts.forEach((amount, n) => { if (amount > 0) { const h = Math.max(2, amount / most * row.h); rect(left + n, row.y + row.h - h, 1, h); } });
-  return most;
 }
 // What a space's memory in use is for: the groups that have most bytes for most of the time, each as a value over time. Kernels are the same in
 // all spaces; storages are those of the space. Made when they are first asked for.
@@ -122,13 +121,14 @@ const drawers = {
     if (!mapImage || mapImage.view[0] !== view[0] || mapImage.view[1] !== view[1] || mapImage.wanted !== wanted || mapImage.id !== row.id) { if (isShown) paintSoon(row); }
   },
   link(row) {
-    const {from, to, sums} = row.link, most = bars(row, sums, COPIED);
-    label(row, spaceName(from) + " \u2192 " + spaceName(to), bytesText(sums.total), `most ${bytesText(most * 1e9 / (T(1) - T(0)))}/s`);
+    const {from, to, sums} = row.link;
+    bars(row, sums, COPIED);
+    label(row, spaceName(from) + " \u2192 " + spaceName(to), bytesText(sums.total), `${sums.t.length} copies`);
   },
   evictions(row) {
     const {space, sums} = row.eviction;
     bars(row, sums, EVICTED);
-    label(row, "evicted, " + spaceName(space), bytesText(sums.total));
+    label(row, "evicted, " + spaceName(space), bytesText(sums.total), `${sums.t.length} times`);
   },
   kernels(row) {
     const first = under(kernels.t, view[0]), last = under(kernels.t, view[1]);
