@@ -1,11 +1,11 @@
 // The addresses of a space over time.
 //
-// An image of one pixel a point. Of the blocks that fall into one pixel the first is drawn; of those that the search has found and others, the
-// found one. Blocks come in the order of their begin, so what is left of the furthest end in a row of pixels is filled from the new block's
-// begin on, and only the rest is drawn: each pixel once. In steps, so that the page never stops.
+// An image with one pixel for each point. Of several blocks in one pixel the first is drawn, but a block that the search has found is preferred.
+// Blocks are sorted by when they begin, so a new block only has to be drawn behind the furthest end so far in its row: each pixel is drawn once.
+// This is done in steps, so that the page stays responsive.
 const canvases = [0, 1].map(() => document.createElement("canvas"));
 let painted = -Infinity, paintTimer = 0;
-// While the view changes, a few times a second; in between the last image is stretched.
+// Draws the image a few times a second while the view changes. In between the last image is stretched.
 function paintSoon(row) {
   const wait = mapImage && mapImage.id === row.id ? painted + 120 - performance.now() : 0;
   clearTimeout(paintTimer);

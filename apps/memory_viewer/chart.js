@@ -5,8 +5,8 @@ const select = document.getElementById("space"), by = document.getElementById("b
 for (const id of ids) select.add(new Option(spaceName(id), id));
 // Where something failed, else where the most bytes are.
 if (ids.length) select.value = failures.t.length && ids.includes(failures.space[0]) ? failures.space[0] : ids.reduce((most, id) => spaces.get(id).count > spaces.get(most).count ? id : most);
-// How many things the last draw() and the last image of addresses have drawn, how many blocks were looked at for that image, and how many for
-// the moment. That depends on the pixels and on what is in view, not on the number of events.
+// Counters for tests: what the last draw() and the last image of addresses have drawn, and how many blocks were examined for that image and for
+// the moment. They depend on the number of pixels and on the visible part, not on the number of events.
 const drawn = {chart: 0, map: 0, looked: 0, moment: 0};
 let view = [0, T_END], held = null, wanted = null, mapImage = null, mapJob = 0;
 // The charts are on the screen before the blocks are looked at: until then they are not even decoded.
@@ -29,7 +29,7 @@ let styles = {};
 const style = name => styles[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { styles = {}; draw(); });
 const rect = (x, y, w, h) => { ++drawn.chart; g.fillRect(x, y, w, h); };
-// One mark for all that lie in a pixel.
+// Draws one mark for all events within one pixel.
 function marks(times, y, w, h) {
   let last = -1;
   for (let i = under(times, view[0]); i < times.length; ++i) {
@@ -163,7 +163,7 @@ function draw() {
   g.fillStyle = FAILED + "6"; marks(failures.t, 22, 1, layout.height);
   if (held !== null) { g.fillStyle = style("--text"); g.fillRect(X(held), 14, 1, layout.height); }
 }
-// Once in the next frame, however often it is asked for.
+// Calls f once in the next frame, even when it is requested several times.
 const asked = new Map();
 function later(f, ...words) {
   if (!asked.size) requestAnimationFrame(() => { const all = [...asked]; asked.clear(); for (const [what, with_] of all) what(...with_); });

@@ -1,5 +1,5 @@
-// What the page is given (tools/polder_memory/scene.h): columns in base64, of numbers of seven bits a byte, the low ones first; the last byte of
-// a number is below 128. A number is a difference to the row before, of either sign: 0, -1, 1, -2, ...
+// What the page is given (tools/polder_memory/scene.h): columns in base64. Numbers have seven bits in each byte, the low ones first, and the last byte of a
+// number is below 128. A number is the difference to the row before, of either sign: 0, -1, 1, -2, ...
 const bytesOf = text => {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
   const binary = atob(text), bytes = new Uint8Array(binary.length);
@@ -18,7 +18,7 @@ function column(table, name) {
 }
 const T_END = TRACE.end;
 const hue = number => `hsl(${(number * 137.508) % 360} 55% 55%)`;
-// The same as a pixel of an image.
+// The color of a storage as a pixel of an image.
 const pixels = Uint32Array.from({length: 360}, (_, degrees) => {
   const part = n => { const k = (n + degrees / 30) % 12; return Math.round(255 * (.55 - .2475 * Math.max(-1, Math.min(k - 3, 9 - k, 1)))); };
   return (255 << 24 | part(4) << 16 | part(8) << 8 | part(0)) >>> 0;
@@ -31,7 +31,7 @@ const spaceName = s => s === 0 ? "host" : s === 63 ? "application" : "space " + 
 const textOf = id => TRACE.texts[id] || "";
 // How many of the sorted `values` are at most `value`.
 const upTo = (values, value) => { let low = 0, high = values.length; while (low < high) { const mid = (low + high) >> 1; if (values[mid] <= value) low = mid + 1; else high = mid; } return low; };
-// Below it.
+// How many are below it.
 const under = (values, value) => { let low = 0, high = values.length; while (low < high) { const mid = (low + high) >> 1; if (values[mid] < value) low = mid + 1; else high = mid; } return low; };
 
 // A value over time: times, values, and maxima of 16, 256, ... neighbours, so that a pixel costs a few look-ups.
@@ -62,7 +62,7 @@ class Series {
     return most;
   }
 }
-// Sums of amounts up to each time: what a pixel has is one subtraction.
+// Sums of amounts up to each time, so that the amount within a pixel is one subtraction.
 class Sums {
   constructor(times, amounts) {
     this.t = times; this.s = new Float64Array(times.length + 1);
@@ -73,8 +73,8 @@ class Sums {
   between(t0, t1) { return this.sum(under(this.t, t0), under(this.t, t1)); }
 }
 
-// The blocks of a space in order of their begin, with an index over runs of 256: when the last of a run ends, and how large its largest is. So a
-// moment, or a part of the time, costs a look at the runs and at the blocks of few of them.
+// The blocks of a space, sorted by when they begin. An index has, for each run of 256 blocks, when the last of them ends and the size of the largest.
+// So a query for a moment or a time range examines all runs, but the blocks of only a few.
 const RUN = 256;
 class Blocks {
   constructor(table, regions) {
@@ -95,7 +95,7 @@ class Blocks {
   get count() { return this.t0.length; }
   // What the height of the picture stands for.
   get extent() { return this.top * 1.02; }
-  // Calls f(i) for each block that is there at some time within [t0, t1], but not for runs that skip(run) leaves out.
+  // Calls f(i) for each block that exists at some time within [t0, t1], except in runs for which skip(run) is true.
   visit(t0, t1, f, skip) {
     const end = upTo(this.t0, t1);
     for (let r = 0; r * RUN < end; ++r) {

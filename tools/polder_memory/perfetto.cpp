@@ -3,8 +3,8 @@
 // The process `memory` has the counters, and a row of instants for each reason why memory was short; the process `queues` has the slices. Instants of
 // the whole trace (scope `g`) would be in a row that Perfetto does not name.
 //
-// A row of slices is a queue. Perfetto drops a slice that overlaps another one of its row without lying in it. So a slice begins when its command was
-// submitted and ends when the queue's next command was, or when the queue was seen to be further, whichever is earlier.
+// A row of slices is a queue. Perfetto drops a slice that overlaps another slice of its row and is not inside it. So a slice begins when its command
+// was submitted. It ends when the queue's next command was submitted, or when the queue was seen to have passed it, whichever is earlier.
 #include "exports.h"
 
 #include <algorithm>

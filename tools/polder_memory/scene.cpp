@@ -31,7 +31,7 @@ public:
     }
     void lease(const TimedEvent& timed, const LastUses& used) {
         const Event& event = timed.event;
-        // A released block that is in use again waits no longer.
+        // A released block stops waiting when it is in use again.
         if (const auto found = waiting_at_.find(event.address); found != waiting_at_.end()) {
             waiting_bytes_ -= found->second->second.bytes;
             waiting_of_[found->second->second.queue].erase(found->second);
