@@ -23,7 +23,8 @@ protected:
         const size_t items = ints;
         cl_event done = nullptr;
         return answers.note(set) && answers.note(clSetKernelArg(add, 1, sizeof value, &value)) &&
-               answers.note(clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, 0, nullptr, &done)) &&
+               answers.note(
+                   clEnqueueNDRangeKernel(queues[device], add, 1, nullptr, &items, nullptr, 0, nullptr, &done)) &&
                has_executed(answers, device, done);
     }
     bool has_executed(Answers& answers, size_t device, cl_event done) {
@@ -57,8 +58,7 @@ TEST_F(AddressFaults, SharedVirtualMemoryMappedUsedAndUnderABuffer) {
                   has_executed(answers, devices.size() - 1, done) && all;
             answers.note(clReleaseMemObject(buffer));
         }
-        all = answers.note(
-                  clEnqueueSVMMemcpy(queues[0], CL_TRUE, seen.data(), memory, bytes, 0, nullptr, nullptr)) &&
+        all = answers.note(clEnqueueSVMMemcpy(queues[0], CL_TRUE, seen.data(), memory, bytes, 0, nullptr, nullptr)) &&
               all;
         for (size_t i = 0; all && answers.count() == 0 && i < ints; ++i)
             all = seen[i] == contents[i] + 3;

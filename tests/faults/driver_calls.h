@@ -14,7 +14,8 @@ public:
     // Once the platform's devices are there.
     DriverCalls() {
         const char* const named = std::getenv("POCL_DEVICES");
-        void* const library = named && std::strstr(named, "cuda") ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) : nullptr;
+        void* const library =
+            named && std::strstr(named, "cuda") ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) : nullptr;
         if (!library)
             return;
         fail_ = reinterpret_cast<fake_cuda::FailCall>(dlsym(library, "fake_cuda_fail_call"));

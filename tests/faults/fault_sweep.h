@@ -230,7 +230,8 @@ protected:
         // The second one is one of those that mean nothing to the application.
         for (const cl_int code : {CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE})
             if (foreign->are_there())
-                strikes = sweep_calls("foreign call", flow, [&](int64_t n) { return fail_call_at(*foreign, code, n, flow); });
+                strikes =
+                    sweep_calls("foreign call", flow, [&](int64_t n) { return fail_call_at(*foreign, code, n, flow); });
         return strikes;
     }
     // Whether the calls of the driver of GPUs fail, and nothing else.
@@ -243,7 +244,8 @@ protected:
         constexpr int invalid_value = 1, out_of_memory = 2;
         int64_t strikes = 0;
         for (const int code : {out_of_memory, invalid_value})
-            strikes = sweep_calls("driver call", flow, [&](int64_t n) { return fail_call_at(*driver_calls, code, n, flow); });
+            strikes =
+                sweep_calls("driver call", flow, [&](int64_t n) { return fail_call_at(*driver_calls, code, n, flow); });
         return strikes;
     }
     // All faults, or with POLDER_TEST_FAULTS=driver those of the driver alone. Returns how many calls of it, or of another implementation, there

@@ -107,9 +107,10 @@ void write_scene(const Scene& scene, std::ostream& out) {
         table.write(space.second.blocks, name("begin", &Block::begin_ns),
                     name("life", [](const Block& block) { return block.end_ns - block.begin_ns; }),
                     // 0: not used, else 1 + how long after its begin.
-                    name("used", [](const Block& block) {
-                        return block.used_ns < block.begin_ns ? 0 : 1 + block.used_ns - block.begin_ns;
-                    }),
+                    name("used",
+                         [](const Block& block) {
+                             return block.used_ns < block.begin_ns ? 0 : 1 + block.used_ns - block.begin_ns;
+                         }),
                     name("address", &Block::address), name("bytes", &Block::bytes), name("storage", &Block::storage));
         out << "},\nlevels:{";
         table.write(space.second.levels, name("ns", &Level::ns), name("allocated", &Level::allocated),
@@ -147,7 +148,8 @@ void write_scene(const Scene& scene, std::ostream& out) {
 
 void write_data(const TraceFile& trace, std::ostream& out) {
     const Scene scene = make_scene(trace);
-    out << "{\nprocess:" << trace.header.process << ",events:" << trace.events.size() << ",end:" << scene.end_ns << ",\n";
+    out << "{\nprocess:" << trace.header.process << ",events:" << trace.events.size() << ",end:" << scene.end_ns
+        << ",\n";
     write_scene(scene, out);
     out << "texts:{";
     bool first = true;

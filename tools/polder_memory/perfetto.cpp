@@ -122,8 +122,7 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
     const auto counter = [&](const TimedEvent& timed, Space& space) {
         events.next() << R"({"ph":"C","pid":1,"ts":)" << microseconds(timed.ns) << R"(,"name":")"
                       << space_name(timed.event.space) << R"(","args":{"allocated":)" << space.allocated
-                      << R"(,"reserved, free":)" << space.reserved - std::min(space.reserved, space.allocated)
-                      << "}}";
+                      << R"(,"reserved, free":)" << space.reserved - std::min(space.reserved, space.allocated) << "}}";
     };
     const auto instant = [&](const TimedEvent& timed, Shortage row, const std::string& name) {
         events.next() << R"({"ph":"i","s":"t","pid":1,"tid":)" << static_cast<uint32_t>(row) << R"(,"ts":)"
@@ -140,9 +139,8 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
         const Event& event = timed.event;
         bool& has_transfers_alone = queues.try_emplace(event.queue, true).first->second;
         has_transfers_alone = has_transfers_alone && event.kind == Kind::transfer;
-        events.next() << R"({"ph":"X","pid":2,"tid":)" << (event.queue == 0 ? host_row : event.queue)
-                      << R"(,"ts":)" << microseconds(timed.ns)
-                      << R"(,"dur":)" << microseconds(durations.at(&timed)) << R"(,"name":)";
+        events.next() << R"({"ph":"X","pid":2,"tid":)" << (event.queue == 0 ? host_row : event.queue) << R"(,"ts":)"
+                      << microseconds(timed.ns) << R"(,"dur":)" << microseconds(durations.at(&timed)) << R"(,"name":)";
         write_json_string(name, out);
         out << R"(,"args":{"timepoint":)" << event.value;
         if (event.kind == Kind::transfer)
@@ -193,7 +191,8 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
                       << R"(,"name":"thread_name","args":{"name":")" << name << "\"}}";
     for (const auto& [queue, has_transfers_alone] : queues) {
         std::ostream& row = events.next();
-        row << R"({"ph":"M","pid":2,"tid":)" << (queue == 0 ? host_row : queue) << R"(,"name":"thread_name","args":{"name":")";
+        row << R"({"ph":"M","pid":2,"tid":)" << (queue == 0 ? host_row : queue)
+            << R"(,"name":"thread_name","args":{"name":")";
         if (queue == 0)
             row << "copies by the host";
         else
