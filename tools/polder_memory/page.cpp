@@ -1,18 +1,17 @@
-// The page: apps/memory_viewer/viewer.html with the trace's columns in it, in base64. About 12 characters an event.
+// The page: apps/memory_viewer with what it shows of the trace (scene.h) in it, as columns in base64.
 #include "exports.h"
+#include "scene.h"
 #include "viewer.inc"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <map>
+#include <functional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace polder::tool {
 namespace {
 
-using trace::TimedEvent;
 using trace::TraceFile;
 
 void write_base64(const std::byte* data, size_t size, std::ostream& out) {
@@ -44,7 +43,7 @@ public:
     void write(const char* name, std::ostream& out) const {
         out << name << ":\"";
         write_base64(bytes_.data(), bytes_.size(), out);
-        out << "\",\n";
+        out << "\"";
     }
 
 private:
@@ -53,60 +52,106 @@ private:
 
 // JavaScript's numbers are doubles. Larger numbers are written as this one, so that twice the difference of two numbers is exact.
 constexpr uint64_t number_max = uint64_t{1} << 51;
-constexpr size_t field_count = 4;
-using FieldValues = std::array<int64_t, field_count>;
 
-FieldValues fields_of(const trace::Event& event) {
-    const auto number = [](uint64_t value) { return static_cast<int64_t>(std::min(value, number_max)); };
-    return {number(event.storage), number(event.address), number(event.size), number(event.extra)};
-}
+// Writes tables: `n`, how many rows, and each column by its name, as differences to the row before.
+class TableWriter {
+public:
+    explicit TableWriter(std::ostream& out) : out_(out) {}
 
-// There are few different combinations of kind, spaces, flags and queue. An event refers to its combination, the shape, by a number. Its other
-// fields are written as differences to the last event of the same shape, which are small.
-void write_events(const TraceFile& trace, std::ostream& out) {
-    using Shape = std::array<uint32_t, 5>;
-    struct Known {
-        uint32_t number;
-        FieldValues last{};
-    };
-    std::map<Shape, Known> known;
-    std::vector<Shape> shapes;
-    Column times, numbers;
-    std::array<Column, field_count> columns;
-    uint64_t last_ns = 0;
-    for (const TimedEvent& timed : trace.events) {
-        const trace::Event& event = timed.event;
-        const Shape shape{static_cast<uint32_t>(event.kind), event.space, event.other_space, event.flags, event.queue};
-        const auto [place, is_new] = known.try_emplace(shape, Known{static_cast<uint32_t>(shapes.size())});
-        if (is_new)
-            shapes.push_back(shape);
-        times.add(timed.ns - last_ns);
-        last_ns = timed.ns;
-        numbers.add(place->second.number);
-        const FieldValues values = fields_of(event);
-        for (size_t i = 0; i < field_count; ++i)
-            columns[i].add_signed(values[i] - place->second.last[i]);
-        place->second.last = values;
+    template <class Row, class... Columns>
+    void write(const std::vector<Row>& rows, const Columns&... columns) {
+        out_ << "n:" << rows.size();
+        (write_column(rows, columns), ...);
     }
-    out << "count:" << trace.events.size() << ",\nshapes:[";
-    for (const Shape& shape : shapes) {
-        out << (&shape == shapes.data() ? "[" : ",[");
-        for (const uint32_t& value : shape)
-            out << (&value == shape.data() ? "" : ",") << value;
-        out << "]";
+
+private:
+    template <class Row, class Value>
+    void write_column(const std::vector<Row>& rows, const std::pair<const char*, Value>& column) {
+        Column bytes;
+        int64_t last = 0;
+        for (const Row& row : rows) {
+            const auto value = static_cast<int64_t>(std::min<uint64_t>(std::invoke(column.second, row), number_max));
+            bytes.add_signed(value - last);
+            last = value;
+        }
+        out_ << ",";
+        bytes.write(column.first, out_);
+    }
+
+    std::ostream& out_;
+};
+
+// A list of objects in braces, separated by commas.
+template <class Each, class Write>
+void write_list(const char* name, const Each& each, std::ostream& out, const Write& write) {
+    out << name << ":[";
+    bool is_first = true;
+    for (const auto& one : each) {
+        out << (std::exchange(is_first, false) ? "{" : ",\n{");
+        write(one);
+        out << "}";
     }
     out << "],\n";
-    times.write("ns", out);
-    numbers.write("shape", out);
-    constexpr std::array<const char*, field_count> names{"storage", "address", "size", "extra"};
-    for (size_t i = 0; i < field_count; ++i)
-        columns[i].write(names[i], out);
+}
+
+void write_scene(const Scene& scene, std::ostream& out) {
+    using Block = Scene::Block;
+    using Level = Scene::Level;
+    TableWriter table{out};
+    const auto name = [](const char* text, auto value) { return std::pair{text, value}; };
+    const auto write_amounts = [&](const std::vector<Scene::Amount>& amounts) {
+        table.write(amounts, name("ns", &Scene::Amount::ns), name("value", &Scene::Amount::value));
+    };
+    write_list("spaces", scene.spaces, out, [&](const auto& space) {
+        out << "id:" << space.first << ",memory:" << std::min(space.second.memory_bytes, number_max) << ",\nblocks:{";
+        table.write(space.second.blocks, name("begin", &Block::begin_ns),
+                    name("life", [](const Block& block) { return block.end_ns - block.begin_ns; }),
+                    // 0: not used, else 1 + how long after its begin.
+                    name("used",
+                         [](const Block& block) {
+                             return block.used_ns < block.begin_ns ? 0 : 1 + block.used_ns - block.begin_ns;
+                         }),
+                    name("address", &Block::address), name("bytes", &Block::bytes), name("storage", &Block::storage));
+        out << "},\nlevels:{";
+        table.write(space.second.levels, name("ns", &Level::ns), name("allocated", &Level::allocated),
+                    name("held", &Level::held), name("reserved", &Level::reserved));
+        out << "},\nregions:{";
+        table.write(space.second.regions, name("begin", &Scene::Region::begin), name("end", &Scene::Region::end));
+        out << "}";
+    });
+    write_list("transfers", scene.transfers, out, [&](const auto& link) {
+        out << "from:" << link.first.from << ",to:" << link.first.to << ",";
+        write_amounts(link.second);
+    });
+    write_list("evictions", scene.evictions, out, [&](const auto& space) {
+        out << "space:" << space.first << ",";
+        write_amounts(space.second);
+    });
+    out << "launches:{";
+    write_amounts(scene.launches);
+    const auto write_reports = [&](const char* of, const std::vector<Scene::Report>& reports) {
+        out << "},\n" << of << ":{";
+        table.write(reports, name("ns", &Scene::Report::ns), name("text", &Scene::Report::text),
+                    name("bytes", &Scene::Report::bytes), name("space", &Scene::Report::space));
+    };
+    write_reports("failures", scene.failures);
+    write_reports("refusals", scene.refusals);
+    std::vector<std::pair<uint64_t, uint64_t>> kernels;
+    for (const auto& [storage, texts] : scene.kernels_of)
+        for (const uint64_t text : texts)
+            kernels.emplace_back(storage, text);
+    using Pair = std::pair<uint64_t, uint64_t>;
+    out << "},\nkernels:{";
+    table.write(kernels, name("storage", &Pair::first), name("text", &Pair::second));
+    out << "},\n";
 }
 
 void write_data(const TraceFile& trace, std::ostream& out) {
-    out << "{\n";
-    write_events(trace, out);
-    out << "process:" << trace.header.process << ",\ntexts:{";
+    const Scene scene = make_scene(trace);
+    out << "{\nprocess:" << trace.header.process << ",events:" << trace.events.size() << ",end:" << scene.end_ns
+        << ",\n";
+    write_scene(scene, out);
+    out << "texts:{";
     bool first = true;
     for (const auto& [id, text] : trace.texts) {
         out << (std::exchange(first, false) ? "" : ",") << id << ":";

@@ -1,5 +1,8 @@
 // Chrome's trace event format: counters of each space's memory, slices for launches and transfers, instants for failures.
 //
+// The process `memory` has the counters, and a row of instants for each reason why memory was short; the process `queues` has the slices. Instants of
+// the whole trace (scope `g`) would be in a row that Perfetto does not name.
+//
 // A row of slices is a queue. Perfetto drops a slice that overlaps another slice of its row and is not inside it. So a slice begins when its command
 // was submitted. It ends when the queue's next command was submitted, or when the queue was seen to have passed it, whichever is earlier.
 #include "exports.h"
@@ -8,6 +11,7 @@
 #include <cstdio>
 #include <map>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace polder::tool {
@@ -23,6 +27,15 @@ std::string space_name(uint32_t space) {
            : space == 63 ? "application's memory"
                          : "memory of space " + std::to_string(space);
 }
+
+// Rows of instants.
+enum class Shortage : uint32_t { failure = 101, refusal, eviction };
+constexpr std::pair<Shortage, const char*> shortages[] = {{Shortage::failure, "commands that got no memory"},
+                                                          {Shortage::refusal, "an allocator had no room"},
+                                                          {Shortage::eviction, "evictions"}};
+
+// The row of copies that the host makes itself, on no queue. Perfetto takes the thread 0 of a process for its main one, which here would be a queue.
+constexpr uint32_t host_row = 1'000'000;
 
 // Objects of a JSON array, separated by commas.
 class JsonArray {
@@ -109,21 +122,25 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
     const auto counter = [&](const TimedEvent& timed, Space& space) {
         events.next() << R"({"ph":"C","pid":1,"ts":)" << microseconds(timed.ns) << R"(,"name":")"
                       << space_name(timed.event.space) << R"(","args":{"allocated":)" << space.allocated
-                      << R"(,"reserved, not allocated":)" << space.reserved - std::min(space.reserved, space.allocated)
-                      << "}}";
+                      << R"(,"reserved, free":)" << space.reserved - std::min(space.reserved, space.allocated) << "}}";
     };
-    const auto instant = [&](const TimedEvent& timed, const std::string& name) {
-        events.next() << R"({"ph":"i","s":"g","pid":1,"tid":)" << timed.thread << R"(,"ts":)" << microseconds(timed.ns)
-                      << R"(,"name":)";
+    const auto instant = [&](const TimedEvent& timed, Shortage row, const std::string& name) {
+        events.next() << R"({"ph":"i","s":"t","pid":1,"tid":)" << static_cast<uint32_t>(row) << R"(,"ts":)"
+                      << microseconds(timed.ns) << R"(,"name":)";
         write_json_string(name, out);
-        out << "}";
+        out << R"(,"args":{"memory":")" << space_name(timed.event.space) << R"(","bytes":)" << timed.event.size;
+        if (timed.event.kind != Kind::evict) {
+            out << R"(,"report":)";
+            write_json_string(trace.text(timed.event.storage), out);
+        }
+        out << "}}";
     };
     const auto slice = [&](const TimedEvent& timed, const std::string& name) {
         const Event& event = timed.event;
         bool& has_transfers_alone = queues.try_emplace(event.queue, true).first->second;
         has_transfers_alone = has_transfers_alone && event.kind == Kind::transfer;
-        events.next() << R"({"ph":"X","pid":2,"tid":)" << event.queue << R"(,"ts":)" << microseconds(timed.ns)
-                      << R"(,"dur":)" << microseconds(durations.at(&timed)) << R"(,"name":)";
+        events.next() << R"({"ph":"X","pid":2,"tid":)" << (event.queue == 0 ? host_row : event.queue) << R"(,"ts":)"
+                      << microseconds(timed.ns) << R"(,"dur":)" << microseconds(durations.at(&timed)) << R"(,"name":)";
         write_json_string(name, out);
         out << R"(,"args":{"timepoint":)" << event.value;
         if (event.kind == Kind::transfer)
@@ -146,22 +163,42 @@ void write_perfetto(const TraceFile& trace, std::ostream& out) {
                 space.live.erase(event.address);
             }
             break;
-        case Kind::launch: slice(timed, trace.text(event.storage)); continue;
+        case Kind::launch: {
+            const std::string& kernel = trace.text(event.storage);  // empty where the trace lacks it
+            slice(timed, kernel.empty() ? "kernel" : kernel);
+            continue;
+        }
         case Kind::transfer:
             slice(timed, "copy from " + space_name(event.space) + " to " + space_name(event.other_space));
             continue;
-        case Kind::out_of_memory: instant(timed, "out of memory: " + std::to_string(event.size) + " bytes"); continue;
-        case Kind::refused: instant(timed, "no room for " + std::to_string(event.size) + " bytes"); continue;
-        case Kind::evict: instant(timed, "evict storage " + std::to_string(event.storage)); continue;
+        case Kind::out_of_memory:
+            instant(timed, Shortage::failure, "out of memory: " + std::to_string(event.size) + " bytes");
+            continue;
+        case Kind::refused:
+            instant(timed, Shortage::refusal, "no room for " + std::to_string(event.size) + " bytes");
+            continue;
+        case Kind::evict:
+            instant(timed, Shortage::eviction, "evict storage " + std::to_string(event.storage));
+            continue;
         default: continue;
         }
         counter(timed, space);
     }
     events.next() << R"({"ph":"M","pid":1,"name":"process_name","args":{"name":"memory"}})";
     events.next() << R"({"ph":"M","pid":2,"name":"process_name","args":{"name":"queues"}})";
-    for (const auto& [queue, has_transfers_alone] : queues)
-        events.next() << R"({"ph":"M","pid":2,"tid":)" << queue << R"(,"name":"thread_name","args":{"name":"queue )"
-                      << queue << (has_transfers_alone ? " (transfers)" : "") << "\"}}";
+    for (const auto& [row, name] : shortages)
+        events.next() << R"({"ph":"M","pid":1,"tid":)" << static_cast<uint32_t>(row)
+                      << R"(,"name":"thread_name","args":{"name":")" << name << "\"}}";
+    for (const auto& [queue, has_transfers_alone] : queues) {
+        std::ostream& row = events.next();
+        row << R"({"ph":"M","pid":2,"tid":)" << (queue == 0 ? host_row : queue)
+            << R"(,"name":"thread_name","args":{"name":")";
+        if (queue == 0)
+            row << "copies by the host";
+        else
+            row << "queue " << queue << (has_transfers_alone ? " (transfers)" : "");
+        row << "\"}}";
+    }
     events.end();
     out << "}\n";
 }
