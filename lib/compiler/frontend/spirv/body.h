@@ -76,6 +76,7 @@ bool emit_group(Body& body, const Instruction& instruction);
 bool emit_intel_sub_group(Body& body, const Instruction& instruction);
 bool emit_extended(Body& body, const Instruction& instruction);
 bool emit_pipe(Body& body, const Instruction& instruction);
+bool emit_device_enqueue(Body& body, const Instruction& instruction);
 
 // "work_group" or "sub_group" for the scope at `index`; empty, and refused, for another one.
 [[nodiscard]] std::string group_name(Body& body, const Instruction& instruction, size_t index);

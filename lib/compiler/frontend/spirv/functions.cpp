@@ -5,6 +5,7 @@
 #include "body.h"
 #include "symbols.h"
 
+#include <algorithm>
 #include <llvm/IR/Constants.h>
 #include <llvm/Support/MathExtras.h>
 #include <map>
@@ -75,7 +76,8 @@ const FunctionCode* find_recursion(const std::vector<FunctionCode>& functions) {
 class Functions {
 public:
     explicit Functions(Translation& translation)
-        : translation_(translation), functions_(split_functions(translation.binary())) {}
+        : translation_(translation), functions_(split_functions(translation.binary())),
+          enqueues_(enqueues(translation.binary())) {}
 
     void run() {
         if (const FunctionCode* code = find_recursion(functions_))
@@ -92,9 +94,18 @@ public:
     }
 
 private:
+    // Whether the entry point is what a translator makes of a block of OpenCL C: it takes the address of the block's literal, which no
+    // application can pass. OpEnqueueKernel names it, or a function that it calls.
+    [[nodiscard]] bool is_block(const FunctionCode& code) {
+        const std::vector<uint32_t>& parameters = translation_.types().get(code.head->operand(1)).members;
+        return enqueues_ && !parameters.empty() &&
+               translation_.types().get(parameters.front()).kind == spv::OpTypePointer &&
+               translation_.types().get(parameters.front()).storage == spv::StorageClassGeneric;
+    }
+
     void declare_kernel(const EntryPoint& entry) {
         for (FunctionCode& code : functions_) {
-            if (code.head->result != entry.function || translation_.failed())
+            if (code.head->result != entry.function || translation_.failed() || is_block(code))
                 continue;
             if (!is_free_name(entry.name))
                 return translation_.refuse(*code.head, "the name '" + entry.name + "' is reserved");
@@ -203,8 +214,15 @@ private:
         return Body::Contraction::allowed;
     }
 
+    [[nodiscard]] static bool enqueues(const Binary& binary) {
+        return std::ranges::any_of(binary.instructions(), [](const Instruction& each) {
+            return each.opcode == spv::OpCapability && each.operand(0) == spv::CapabilityDeviceEnqueue;
+        });
+    }
+
     Translation& translation_;
     std::vector<FunctionCode> functions_;
+    const bool enqueues_;
 };
 
 }  // namespace

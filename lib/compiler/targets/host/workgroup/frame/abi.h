@@ -8,7 +8,7 @@
 
 namespace polder::compiler::workgroup::abi {
 
-static_assert(kernel_abi_version == 2, "generated code below was written for version 2");
+static_assert(kernel_abi_version == 3, "generated code below was written for version 3");
 
 // Parameters of a WorkGroupFunction, in order.
 enum Parameter : unsigned { args = 0, context = 1, group_id = 2, local_memory = 3, scratch = 4, parameter_count = 5 };
