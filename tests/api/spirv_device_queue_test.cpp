@@ -4,6 +4,7 @@
 #include "support/module_writer.h"
 #include "support/modules.h"
 
+#include <algorithm>
 #include <array>
 
 namespace polder::test {
