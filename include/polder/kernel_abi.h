@@ -12,7 +12,7 @@
 
 namespace polder {
 
-inline constexpr uint32_t kernel_abi_version = 3;
+inline constexpr uint32_t kernel_abi_version = 2;
 
 class DeviceEnqueue;  // device_enqueue_abi.h
 

@@ -78,6 +78,9 @@ bool emit_extended(Body& body, const Instruction& instruction);
 bool emit_pipe(Body& body, const Instruction& instruction);
 bool emit_device_enqueue(Body& body, const Instruction& instruction);
 
+// The id of the function that the instruction names as a block (Invoke); 0: it names none.
+[[nodiscard]] uint32_t block_of(const Instruction& instruction);
+
 // "work_group" or "sub_group" for the scope at `index`; empty, and refused, for another one.
 [[nodiscard]] std::string group_name(Body& body, const Instruction& instruction, size_t index);
 // The values of OpenCL C's memory_scope and cl_mem_fence_flags for a scope and memory semantics of SPIR-V.

@@ -276,9 +276,10 @@ Value* local_sizes(Body& body, const Instruction& instruction, size_t first, siz
     return sizes;
 }
 
+constexpr size_t block_at = 6, sizes_at = 10;
+
 // Operands: queue, flags, range, number of events, events, the block's event, the block, then a size for each pointer to local memory.
 void enqueue(Body& body, const Instruction& instruction) {
-    constexpr size_t block_at = 6, sizes_at = 10;
     llvm::SmallVector<Value*, 12> arguments;
     if (!add_operands(body, instruction, 0, "qu", arguments))
         return;
@@ -335,6 +336,13 @@ void ask(Body& body, const Instruction& instruction, const Query& query) {
 }
 
 }  // namespace
+
+uint32_t block_of(const Instruction& instruction) {
+    if (instruction.opcode == spv::OpEnqueueKernel)
+        return instruction.operand(block_at);
+    const auto* const query = std::ranges::find(queries, instruction.opcode, &Query::opcode);
+    return query == queries.end() ? 0 : instruction.operand(query->before == ' ' ? 0 : 1);
+}
 
 bool emit_device_enqueue(Body& body, const Instruction& instruction) {
     if (instruction.opcode == spv::OpEnqueueKernel) {

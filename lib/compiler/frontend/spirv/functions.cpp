@@ -77,7 +77,7 @@ class Functions {
 public:
     explicit Functions(Translation& translation)
         : translation_(translation), functions_(split_functions(translation.binary())),
-          enqueues_(enqueues(translation.binary())) {}
+          enqueues_(enqueues(translation.binary())), blocks_(blocks(translation.binary())) {}
 
     void run() {
         if (const FunctionCode* code = find_recursion(functions_))
@@ -111,12 +111,31 @@ private:
                 return translation_.refuse(*code.head, "the name '" + entry.name + "' is reserved");
             if (code.function != nullptr)
                 return translation_.refuse(*code.head, "the function is the entry point of several kernels");
-            declare(code, {entry.name, llvm::GlobalValue::ExternalLinkage});
+            const bool is_invoked = blocks_.contains(entry.function);
+            declare(code, is_invoked ? symbol_of(translation_, *code.head, "function")
+                                     : Symbol{entry.name, llvm::GlobalValue::ExternalLinkage});
             if (translation_.failed())
                 return;
-            code.function->setCallingConv(llvm::CallingConv::SPIR_KERNEL);
-            describe_kernel(translation_, *code.head, *code.function, code.parameters);
+            llvm::Function& kernel = is_invoked ? kernel_that_calls(*code.function, entry.name) : *code.function;
+            kernel.setCallingConv(llvm::CallingConv::SPIR_KERNEL);
+            describe_kernel(translation_, *code.head, kernel, code.parameters);
         }
+    }
+
+    // For an entry point that is a block as well: kernels do not call kernels.
+    llvm::Function& kernel_that_calls(llvm::Function& function, const std::string& name) {
+        auto* const kernel = llvm::Function::Create(function.getFunctionType(), llvm::GlobalValue::ExternalLinkage,
+                                                    name, translation_.module());
+        kernel->copyAttributesFrom(&function);
+        Builder builder(llvm::BasicBlock::Create(translation_.context(), "", kernel));
+        llvm::SmallVector<llvm::Value*, 4> arguments;
+        for (llvm::Argument& argument : kernel->args())
+            arguments.push_back(&argument);
+        llvm::CallInst* const call = builder.CreateCall(&function, arguments);
+        call->setCallingConv(function.getCallingConv());
+        call->setAttributes(function.getAttributes());
+        builder.CreateRetVoid();
+        return *kernel;
     }
 
     void declare(FunctionCode& code, const Symbol& symbol) {
@@ -214,6 +233,12 @@ private:
         return Body::Contraction::allowed;
     }
 
+    [[nodiscard]] static std::set<uint32_t> blocks(const Binary& binary) {
+        std::set<uint32_t> functions;
+        for (const Instruction& each : binary.instructions())
+            functions.insert(block_of(each));
+        return functions;
+    }
     [[nodiscard]] static bool enqueues(const Binary& binary) {
         return std::ranges::any_of(binary.instructions(), [](const Instruction& each) {
             return each.opcode == spv::OpCapability && each.operand(0) == spv::CapabilityDeviceEnqueue;
@@ -223,6 +248,7 @@ private:
     Translation& translation_;
     std::vector<FunctionCode> functions_;
     const bool enqueues_;
+    const std::set<uint32_t> blocks_;  // ids
 };
 
 }  // namespace

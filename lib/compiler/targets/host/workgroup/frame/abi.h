@@ -1,5 +1,5 @@
-// include/polder/kernel_abi.h as generated code uses it: byte offsets of LaunchContext's members and
-// the order of a work-group function's parameters. Checked against the C++ declarations here.
+// The calling convention of include/polder/kernel_abi.h for generated code: byte offsets of LaunchContext's members and
+// the order of a work-group function's parameters. The assertions compare them with the C++ declarations.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace polder::compiler::workgroup::abi {
 
-static_assert(kernel_abi_version == 3, "generated code below was written for version 3");
+static_assert(kernel_abi_version == 2, "generated code below was written for version 2");
 
 // Parameters of a WorkGroupFunction, in order.
 enum Parameter : unsigned { args = 0, context = 1, group_id = 2, local_memory = 3, scratch = 4, parameter_count = 5 };
@@ -31,4 +31,4 @@ static_assert(sizeof(LaunchContext) == context_bytes);
 // The minimum alignment of the packed arguments, so that aligned loads can be used for vector arguments.
 inline constexpr uint64_t args_alignment = 16;
 
-} // namespace polder::compiler::workgroup::abi
+}  // namespace polder::compiler::workgroup::abi
