@@ -1,6 +1,7 @@
 // An event is a number: the index of its place, and a generation. So numbers of released events and of other launches are recognized as invalid.
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <host/block_run.h>
@@ -13,6 +14,7 @@ namespace polder::devices {
 namespace {
 
 constexpr uint64_t memory_alignment = 128;
+constexpr uint64_t literal_alignment_max = 4096;
 // How much of its queue's size a command takes, in addition to its literal.
 constexpr uint64_t command_bytes = 64;
 constexpr int32_t submitted = 2;  // CL_SUBMITTED
@@ -102,7 +104,11 @@ EnqueueStatus BlockRun::check(const BlockRequest& request, Command& command) con
     if ((request.event_count == 0) != (request.events == nullptr))
         return EnqueueStatus::invalid_event_wait_list;
     command.queue = request.queue;
-    command.queue_bytes = command_bytes + request.event_count * sizeof(uint64_t);
+    command.queue_bytes = command_bytes + request.event_count * sizeof(uint64_t) + request.literal.size +
+                          request.local_count * sizeof(uint64_t);
+    // Nothing is read of lists that no queue can hold.
+    if (command.queue_bytes > size_of_device_queue(command.queue))
+        return EnqueueStatus::device_queue_full;
     if (!request.block)
         return EnqueueStatus::success;
     command.kernel = find_block(request.block);
@@ -116,16 +122,19 @@ EnqueueStatus BlockRun::check(const BlockRequest& request, Command& command) con
 
 // The packed arguments: the address of the literal, then the place of each local argument. The literal's copy is behind them.
 EnqueueStatus BlockRun::fill_arguments(const BlockRequest& request, Command& command) const {
+    const uint64_t alignment = std::max<uint64_t>(request.literal.alignment, memory_alignment);
+    if (!std::has_single_bit(alignment) || alignment > literal_alignment_max)
+        return EnqueueStatus::failure;
     command.local_bytes = command.kernel->code.local_bytes;
     const uint64_t packed = (1 + request.local_count) * sizeof(uint64_t);
-    const uint64_t literal_offset = rounded_up(packed, memory_alignment);
-    const uint64_t bytes = rounded_up(literal_offset + request.literal->size, memory_alignment);
-    command.arguments.reset(static_cast<std::byte*>(std::aligned_alloc(memory_alignment, bytes)));
+    const uint64_t literal_offset = rounded_up(packed, alignment);
+    const uint64_t bytes = rounded_up(literal_offset + request.literal.size, alignment);
+    command.arguments.reset(static_cast<std::byte*>(std::aligned_alloc(alignment, bytes)));
     if (!command.arguments)
         return EnqueueStatus::out_of_resources;
     std::byte* const block = command.arguments.get();
     std::byte* const literal = block + literal_offset;
-    std::memcpy(literal, request.literal, request.literal->size);
+    std::memcpy(literal, request.literal.bytes, request.literal.size);
     std::memcpy(block, &literal, sizeof literal);
     for (uint32_t i = 0; i < request.local_count; ++i) {
         const uint64_t begin = rounded_up(command.local_bytes, local_memory_alignment);
@@ -135,7 +144,6 @@ EnqueueStatus BlockRun::fill_arguments(const BlockRequest& request, Command& com
         std::memcpy(block + (1 + i) * sizeof begin, &begin, sizeof begin);
         command.local_bytes = begin + request.local_bytes[i];
     }
-    command.queue_bytes += request.literal->size + request.local_count * sizeof(uint64_t);
     return EnqueueStatus::success;
 }
 
@@ -178,6 +186,9 @@ uint32_t BlockRun::query(BlockQuery what, const char* block, const BlockRange* r
     case BlockQuery::preferred_multiple: return static_cast<uint32_t>(kernel->limits().preferred_multiple);
     case BlockQuery::sub_group_size_max: return static_cast<uint32_t>(std::min(sub_group, group_items));
     case BlockQuery::sub_group_count: return static_cast<uint32_t>((group_items + sub_group - 1) / sub_group);
+    case BlockQuery::sub_group_size: return static_cast<uint32_t>(sub_group);
+    case BlockQuery::sub_groups_max:
+        return static_cast<uint32_t>((launch_.blocks.group_size_max + sub_group - 1) / sub_group);
     }
     return 0;
 }

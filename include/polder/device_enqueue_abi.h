@@ -20,9 +20,10 @@ struct BlockRange {
     uint64_t local_size[3];
 };
 
-// The first members of each block's literal, as Clang lays it out.
+// The argument of a block's kernel: bytes that the call copies.
 struct BlockLiteral {
-    uint32_t size;  // of the whole literal, in bytes
+    const void* bytes;
+    uint32_t size;
     uint32_t alignment;
 };
 
@@ -36,7 +37,7 @@ struct BlockRequest {
     const uint64_t* events;  // the events that the block waits for
     uint64_t* event;  // receives the block's event; null: the caller wants none
     const char* block;  // the null-terminated name of the block's kernel. Null: the request is a marker.
-    const BlockLiteral* literal;  // the argument of the block's kernel; copied by the call
+    BlockLiteral literal;  // the argument of the block's kernel; copied by the call
     uint32_t local_count;
     const uint64_t* local_bytes;  // of each __local argument
 };
@@ -54,7 +55,15 @@ enum class EnqueueStatus : int32_t {
     invalid_argument_size = -51,
 };
 
-enum class BlockQuery : uint32_t { group_size_max, preferred_multiple, sub_group_size_max, sub_group_count };
+// The third and the fourth are of a range.
+enum class BlockQuery : uint32_t {
+    group_size_max,
+    preferred_multiple,
+    sub_group_size_max,
+    sub_group_count,
+    sub_group_size,
+    sub_groups_max,
+};
 
 inline constexpr uint64_t null_event = ~uint64_t{0};
 // The most events that one launch can have at a time: CL_DEVICE_MAX_ON_DEVICE_EVENTS.

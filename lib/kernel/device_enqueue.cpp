@@ -11,17 +11,19 @@ void* opaque_of(uint64_t number) { return reinterpret_cast<void*>(static_cast<ui
 
 int32_t polder_device_enqueue(const LaunchContext* context, const void* queue, uint32_t flags, const BlockRange* range,
                               uint32_t event_count, const uint64_t* events, uint64_t* event, const char* block,
-                              const BlockLiteral* literal, uint32_t local_count, const uint64_t* local_bytes) noexcept {
-    return static_cast<int32_t>(context->device_enqueue->enqueue({.queue = number_of(queue),
-                                                                  .flags = flags,
-                                                                  .range = range,
-                                                                  .event_count = event_count,
-                                                                  .events = events,
-                                                                  .event = event,
-                                                                  .block = block,
-                                                                  .literal = literal,
-                                                                  .local_count = local_count,
-                                                                  .local_bytes = local_bytes}));
+                              const void* literal, uint32_t literal_bytes, uint32_t literal_alignment,
+                              uint32_t local_count, const uint64_t* local_bytes) noexcept {
+    return static_cast<int32_t>(
+        context->device_enqueue->enqueue({.queue = number_of(queue),
+                                          .flags = flags,
+                                          .range = range,
+                                          .event_count = event_count,
+                                          .events = events,
+                                          .event = event,
+                                          .block = block,
+                                          .literal = {literal, literal_bytes, literal_alignment},
+                                          .local_count = local_count,
+                                          .local_bytes = local_bytes}));
 }
 
 uint32_t polder_device_query(const LaunchContext* context, uint32_t what, const char* block,

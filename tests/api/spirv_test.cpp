@@ -216,13 +216,13 @@ TEST_F(Spirv, WhatIsNotSupportedIsNamedInTheLog) {
     expect_refused(module_file("invalid"), "OpIAdd");
 }
 
-// Words of a good module changed one at a time: whatever the result, the process does not crash, and failures have a log.
+// Words of good modules changed one at a time: whatever the result, the process does not crash, and failures have a log.
 TEST_F(Spirv, DamagedModulesGiveAnErrorAndALog) {
-    const std::string good = module_file("constants");
+    const std::string good[] = {module_file("constants"), module_file("device_queues")};
     cl_uint state = 99;
     const auto next = [&] { return (state = state * 1664525u + 1013904223u) >> 8; };
     for (int round = 0; round < 150; ++round) {
-        std::string module = good;
+        std::string module = good[round % 3 == 2 ? 1 : 0];
         for (cl_uint changes = 1 + next() % 3; changes > 0; --changes) {
             const size_t word = 3 + next() % (module.size() / 4 - 3);
             const cl_uint values[] = {0, 1, next() % 64, 0xffffffffu, 0x00040000u + next() % 400, next()};

@@ -25,7 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                                "cl_khr_integer_dot_product",
                                "cl_intel_subgroups",
                                "cl_intel_spirv_subgroups"};
-    input.target.features = {"__opencl_c_generic_address_space", "__opencl_c_images"};
+    input.target.features = {"__opencl_c_generic_address_space", "__opencl_c_images", "__opencl_c_pipes",
+                             "__opencl_c_device_enqueue", "__opencl_c_subgroups"};
     llvm::LLVMContext context;
     std::string log;
     if (!run_spirv_frontend(input, context, log) && log.empty())

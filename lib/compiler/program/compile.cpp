@@ -8,6 +8,7 @@
 #include "frontend/clang/frontend_cache.h"
 #include "frontend/spirv/frontend.h"
 #include "module/bitcode.h"
+#include "module/block_kernels.h"
 #include "module/module.h"
 #include "module/unsupported_code.h"
 #include "program/recent_builds.h"
@@ -33,6 +34,7 @@ void find_lines(llvm::Module& module, const CompileInput& input, BuildOptions op
 
 Result<FrontendResult> read_spirv(const CompileInput& input, llvm::LLVMContext& context, std::string& log) {
     POLDER_ASSIGN(module, run_spirv_frontend(input, context, log));
+    prepare_blocks(*module);
     return FrontendResult{std::move(module)};
 }
 

@@ -1,7 +1,7 @@
 // Queues on the device (OpenCL C 6.15.17): what Clang calls for enqueue_kernel and for the queries of a block, the functions of events, and
 // ndrange_1D and so on. include/polder/device_enqueue_abi.h explains how blocks are executed.
 //
-// Clang passes the address of the block's kernel; the compiler has replaced it by the kernel's name (module/block_kernels.h).
+// Clang and the reader of SPIR-V pass the address of the block's kernel; the compiler has replaced it by the kernel's name (module/block_kernels.h).
 #include "common.h"
 
 // Clang's queues and events are opaque types. In the library these are pointers to private memory.
@@ -12,7 +12,8 @@ typedef const __private uchar* Context;
 // In kernel/device_enqueue.h.
 int polder_device_enqueue(Context context, Opaque queue, uint flags, const __private void* range, uint event_count,
                           const __generic void* events, __generic void* event, const __generic void* block,
-                          const __generic void* literal, uint local_count, const __private ulong* local_bytes);
+                          const __generic void* literal, uint literal_bytes, uint literal_alignment, uint local_count,
+                          const __private ulong* local_bytes);
 uint polder_device_query(Context context, uint what, const __generic void* block, const __private void* range);
 Opaque polder_device_default_queue(Context context);
 Opaque polder_device_create_event(Context context);
@@ -22,28 +23,37 @@ void polder_device_release_event(Context context, Opaque event);
 int polder_device_is_event(Context context, Opaque event);
 void polder_device_capture_time(Context context, Opaque event, __global void* value);
 
-PLAIN int __enqueue_kernel_basic(Opaque queue, uint flags, const __private void* range, const __generic void* block,
-                                 const __generic void* literal) {
-    return polder_device_enqueue(_polder_launch_context(), queue, flags, range, 0, 0, 0, block, literal, 0, 0);
-}
-PLAIN int __enqueue_kernel_varargs(Opaque queue, uint flags, const __private void* range, const __generic void* block,
-                                   const __generic void* literal, uint local_count,
-                                   const __private ulong* local_bytes) {
-    return polder_device_enqueue(_polder_launch_context(), queue, flags, range, 0, 0, 0, block, literal, local_count,
-                                 local_bytes);
-}
-PLAIN int __enqueue_kernel_basic_events(Opaque queue, uint flags, const __private void* range, uint event_count,
-                                        const __generic void* events, __generic void* event,
-                                        const __generic void* block, const __generic void* literal) {
+// A program from SPIR-V, which says what it passes.
+PLAIN int __enqueue_kernel_spirv(Opaque queue, uint flags, const __private void* range, uint event_count,
+                                 const __generic void* events, __generic void* event, const __generic void* block,
+                                 const __generic void* literal, uint literal_bytes, uint literal_alignment,
+                                 uint local_count, const __private ulong* local_bytes) {
     return polder_device_enqueue(_polder_launch_context(), queue, flags, range, event_count, events, event, block,
-                                 literal, 0, 0);
+                                 literal, literal_bytes, literal_alignment, local_count, local_bytes);
 }
+
 PLAIN int __enqueue_kernel_events_varargs(Opaque queue, uint flags, const __private void* range, uint event_count,
                                           const __generic void* events, __generic void* event,
                                           const __generic void* block, const __generic void* literal,
                                           uint local_count, const __private ulong* local_bytes) {
+    // The first members of a literal of Clang's: its size and its alignment.
+    const __generic uint* head = (const __generic uint*)literal;
     return polder_device_enqueue(_polder_launch_context(), queue, flags, range, event_count, events, event, block,
-                                 literal, local_count, local_bytes);
+                                 literal, head[0], head[1], local_count, local_bytes);
+}
+PLAIN int __enqueue_kernel_basic(Opaque queue, uint flags, const __private void* range, const __generic void* block,
+                                 const __generic void* literal) {
+    return __enqueue_kernel_events_varargs(queue, flags, range, 0, 0, 0, block, literal, 0, 0);
+}
+PLAIN int __enqueue_kernel_varargs(Opaque queue, uint flags, const __private void* range, const __generic void* block,
+                                   const __generic void* literal, uint local_count,
+                                   const __private ulong* local_bytes) {
+    return __enqueue_kernel_events_varargs(queue, flags, range, 0, 0, 0, block, literal, local_count, local_bytes);
+}
+PLAIN int __enqueue_kernel_basic_events(Opaque queue, uint flags, const __private void* range, uint event_count,
+                                        const __generic void* events, __generic void* event,
+                                        const __generic void* block, const __generic void* literal) {
+    return __enqueue_kernel_events_varargs(queue, flags, range, event_count, events, event, block, literal, 0, 0);
 }
 
 // The numbers are those of BlockQuery.
@@ -62,6 +72,16 @@ PLAIN uint __get_kernel_sub_group_count_for_ndrange_impl(const __private void* r
                                                          const __generic void* literal) {
     return polder_device_query(_polder_launch_context(), 3, block, range);
 }
+// Of SPIR-V alone.
+PLAIN uint __get_kernel_max_sub_group_count_impl(const __generic void* block, const __generic void* literal) {
+    return polder_device_query(_polder_launch_context(), 5, block, 0);
+}
+PLAIN uint __get_kernel_local_size_for_sub_group_count_impl(uint count, const __generic void* block,
+                                                            const __generic void* literal) {
+    const uint size = polder_device_query(_polder_launch_context(), 4, block, 0);
+    const uint group_size_max = polder_device_query(_polder_launch_context(), 0, block, 0);
+    return size != 0 && count <= group_size_max / size ? count * size : 0;
+}
 
 Opaque polder_get_default_queue(void) __asm__("_Z17get_default_queuev");
 PLAIN Opaque polder_get_default_queue(void) { return polder_device_default_queue(_polder_launch_context()); }
@@ -69,7 +89,7 @@ PLAIN Opaque polder_get_default_queue(void) { return polder_device_default_queue
 int polder_enqueue_marker(Opaque queue, uint event_count, const __generic void* events,
                           __generic void* event) __asm__("_Z14enqueue_marker9ocl_queuejPU3AS4K12ocl_clkeventPU3AS4S0_");
 PLAIN int polder_enqueue_marker(Opaque queue, uint event_count, const __generic void* events, __generic void* event) {
-    return polder_device_enqueue(_polder_launch_context(), queue, 0, 0, event_count, events, event, 0, 0, 0, 0);
+    return polder_device_enqueue(_polder_launch_context(), queue, 0, 0, event_count, events, event, 0, 0, 0, 0, 0, 0);
 }
 
 Opaque polder_create_user_event(void) __asm__("_Z17create_user_eventv");

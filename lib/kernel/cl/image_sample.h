@@ -43,8 +43,11 @@ SAMPLING int nearest_place(float s, int size, uint sampler) {
     }
     if (address == CLK_ADDRESS_MIRRORED_REPEAT)
         return into(whole(__builtin_elementwise_floor(mirrored(s) * (float)size), size), size);
-    const int place = whole(__builtin_elementwise_floor(unnormalized(s, size, sampler)), size);
-    return address == CLK_ADDRESS_CLAMP_TO_EDGE ? into(place, size) : place;
+    // What is not negative is rounded down by its conversion.
+    if (address == CLK_ADDRESS_CLAMP_TO_EDGE)
+        return (int)__builtin_elementwise_min(__builtin_elementwise_max(unnormalized(s, size, sampler), 0.0f),
+                                              (float)(size - 1));
+    return whole(__builtin_elementwise_floor(unnormalized(s, size, sampler)), size);
 }
 
 struct Neighbours {

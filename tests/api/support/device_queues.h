@@ -1,4 +1,4 @@
-// What tests of queues on the device share: one program with a kernel `test(queue_t, global int*, int)`, run on each device that has such queues.
+// What tests of queues on the device share: one program with a kernel `kernel_name(queue_t, global int*, int)`, run on each device that has such queues.
 #pragma once
 
 #include "fixture.h"
@@ -16,6 +16,14 @@ protected:
     // Calls `check` for each device, with a program of `source`, a queue on the host and one on the device.
     template <class Check>
     void run(const char* source, Check check, const char* options = "-cl-std=CL3.0") {
+        on_each_device([&] {
+            program = build(source, options);
+            check();
+        });
+    }
+    // The same without a program.
+    template <class Check>
+    void on_each_device(Check check) {
         size_t tried = 0;
         for (const cl_device_id each : devices) {
             cl_device_device_enqueue_capabilities capabilities = 0;
@@ -29,7 +37,6 @@ protected:
             queue = make_queue(device);
             device_queue = make_device_queue();
             result = make_buffer(count * sizeof(cl_int));
-            program = build(source, options);
             check();
         }
         EXPECT_GT(tried, 0u);
@@ -55,7 +62,7 @@ protected:
         return found;
     }
     OwnedKernel test_kernel() {
-        OwnedKernel kernel = make_kernel(program, "test");
+        OwnedKernel kernel = make_kernel(program, kernel_name);
         const cl_int n = static_cast<cl_int>(count);
         EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_command_queue), device_queue.in()), CL_SUCCESS);
         EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), result.in()), CL_SUCCESS);
@@ -97,6 +104,7 @@ protected:
     cl_device_id device = nullptr;
     cl_queue_properties queue_bytes = 1 << 20;
     OwnedQueue device_queue;
+    const char* kernel_name = "test";
     OwnedMem result;  // the kernel's second argument
     OwnedProgram program;
 };

@@ -44,9 +44,10 @@ constexpr std::array builtin_variables{
     BuiltinVariable{spv::BuiltInSubgroupLtMask, "get_sub_group_lt_mask", mask},
 };
 
-constexpr std::array families{emit_arithmetic,      emit_comparison, emit_bits,   emit_dot_product, emit_conversion,
-                              emit_composite,       emit_memory,     emit_atomic, emit_control,     emit_group,
-                              emit_intel_sub_group, emit_extended,   emit_image,  emit_pipe};
+constexpr std::array families{
+    emit_arithmetic,      emit_comparison, emit_bits,   emit_dot_product, emit_conversion,
+    emit_composite,       emit_memory,     emit_atomic, emit_control,     emit_group,
+    emit_intel_sub_group, emit_extended,   emit_image,  emit_pipe,        emit_device_enqueue};
 
 // Instructions of a body that do not affect the results, such as line numbers.
 bool is_without_effect(spv::Op opcode) {

@@ -76,6 +76,10 @@ bool emit_group(Body& body, const Instruction& instruction);
 bool emit_intel_sub_group(Body& body, const Instruction& instruction);
 bool emit_extended(Body& body, const Instruction& instruction);
 bool emit_pipe(Body& body, const Instruction& instruction);
+bool emit_device_enqueue(Body& body, const Instruction& instruction);
+
+// The id of the function that the instruction names as a block (Invoke); 0: it names none.
+[[nodiscard]] uint32_t block_of(const Instruction& instruction);
 
 // "work_group" or "sub_group" for the scope at `index`. Another scope is an error, and the result is empty.
 [[nodiscard]] std::string group_name(Body& body, const Instruction& instruction, size_t index);

@@ -5,6 +5,7 @@
 #include "body.h"
 #include "symbols.h"
 
+#include <algorithm>
 #include <llvm/IR/Constants.h>
 #include <llvm/Support/MathExtras.h>
 #include <map>
@@ -75,7 +76,8 @@ const FunctionCode* find_recursion(const std::vector<FunctionCode>& functions) {
 class Functions {
 public:
     explicit Functions(Translation& translation)
-        : translation_(translation), functions_(split_functions(translation.binary())) {}
+        : translation_(translation), functions_(split_functions(translation.binary())),
+          enqueues_(enqueues(translation.binary())), blocks_(blocks(translation.binary())) {}
 
     void run() {
         if (const FunctionCode* code = find_recursion(functions_))
@@ -92,20 +94,48 @@ public:
     }
 
 private:
+    // Whether the entry point is what a translator makes of a block of OpenCL C: it takes the address of the block's literal, which no
+    // application can pass. OpEnqueueKernel names it, or a function that it calls.
+    [[nodiscard]] bool is_block(const FunctionCode& code) {
+        const std::vector<uint32_t>& parameters = translation_.types().get(code.head->operand(1)).members;
+        return enqueues_ && !parameters.empty() &&
+               translation_.types().get(parameters.front()).kind == spv::OpTypePointer &&
+               translation_.types().get(parameters.front()).storage == spv::StorageClassGeneric;
+    }
+
     void declare_kernel(const EntryPoint& entry) {
         for (FunctionCode& code : functions_) {
-            if (code.head->result != entry.function || translation_.failed())
+            if (code.head->result != entry.function || translation_.failed() || is_block(code))
                 continue;
             if (!is_free_name(entry.name))
                 return translation_.refuse(*code.head, "the name '" + entry.name + "' is reserved");
             if (code.function != nullptr)
                 return translation_.refuse(*code.head, "the function is the entry point of several kernels");
-            declare(code, {entry.name, llvm::GlobalValue::ExternalLinkage});
+            const bool is_invoked = blocks_.contains(entry.function);
+            declare(code, is_invoked ? symbol_of(translation_, *code.head, "function")
+                                     : Symbol{entry.name, llvm::GlobalValue::ExternalLinkage});
             if (translation_.failed())
                 return;
-            code.function->setCallingConv(llvm::CallingConv::SPIR_KERNEL);
-            describe_kernel(translation_, *code.head, *code.function, code.parameters);
+            llvm::Function& kernel = is_invoked ? kernel_that_calls(*code.function, entry.name) : *code.function;
+            kernel.setCallingConv(llvm::CallingConv::SPIR_KERNEL);
+            describe_kernel(translation_, *code.head, kernel, code.parameters);
         }
+    }
+
+    // For an entry point that is a block as well: kernels do not call kernels.
+    llvm::Function& kernel_that_calls(llvm::Function& function, const std::string& name) {
+        auto* const kernel = llvm::Function::Create(function.getFunctionType(), llvm::GlobalValue::ExternalLinkage,
+                                                    name, translation_.module());
+        kernel->copyAttributesFrom(&function);
+        Builder builder(llvm::BasicBlock::Create(translation_.context(), "", kernel));
+        llvm::SmallVector<llvm::Value*, 4> arguments;
+        for (llvm::Argument& argument : kernel->args())
+            arguments.push_back(&argument);
+        llvm::CallInst* const call = builder.CreateCall(&function, arguments);
+        call->setCallingConv(function.getCallingConv());
+        call->setAttributes(function.getAttributes());
+        builder.CreateRetVoid();
+        return *kernel;
     }
 
     void declare(FunctionCode& code, const Symbol& symbol) {
@@ -203,8 +233,22 @@ private:
         return Body::Contraction::allowed;
     }
 
+    [[nodiscard]] static std::set<uint32_t> blocks(const Binary& binary) {
+        std::set<uint32_t> functions;
+        for (const Instruction& each : binary.instructions())
+            functions.insert(block_of(each));
+        return functions;
+    }
+    [[nodiscard]] static bool enqueues(const Binary& binary) {
+        return std::ranges::any_of(binary.instructions(), [](const Instruction& each) {
+            return each.opcode == spv::OpCapability && each.operand(0) == spv::CapabilityDeviceEnqueue;
+        });
+    }
+
     Translation& translation_;
     std::vector<FunctionCode> functions_;
+    const bool enqueues_;
+    const std::set<uint32_t> blocks_;  // ids
 };
 
 }  // namespace

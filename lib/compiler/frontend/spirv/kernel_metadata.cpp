@@ -115,10 +115,10 @@ void apply_constant_size(Translation& translation, llvm::Function& kernel) {
     }
 }
 
-// Whether the runtime can set the parameter: an address in memory that the host knows, or bytes.
+// Whether the runtime can set the parameter: an address in memory that the host knows, or bytes. The host has no events of the device.
 bool is_parameter(const llvm::Argument& argument) {
     if (!argument.getType()->isPointerTy())
-        return argument.getType()->isSized();
+        return argument.getType()->isSized() && argument.getType() != device_event_type(argument.getContext());
     const unsigned space = argument.getType()->getPointerAddressSpace();
     return argument.hasByValAttr() ? space == 0 : space >= 1 && space <= 3;
 }
@@ -132,6 +132,7 @@ std::string type_name(Translation& translation, uint32_t type) {
     case spv::OpTypePointer: return type_name(translation, of.element).append("*");
     case spv::OpTypeImage:
     case spv::OpTypeSampler: return image_type_name(of);
+    case spv::OpTypeQueue: return "queue_t";
     default: return "structure";
     }
 }

@@ -36,6 +36,7 @@ constexpr std::array capabilities{
     Capability{spv::CapabilityInt8, ""},
     Capability{spv::CapabilityGroups, ""},
     Capability{spv::CapabilityPipes, "__opencl_c_pipes"},
+    Capability{spv::CapabilityDeviceEnqueue, "__opencl_c_device_enqueue"},
     Capability{spv::CapabilityGenericPointer, "__opencl_c_generic_address_space"},
     Capability{spv::CapabilityImageBasic, "__opencl_c_images"},
     Capability{spv::CapabilityLiteralSampler, "__opencl_c_images"},
@@ -146,7 +147,15 @@ std::string missing_instruction_set(const std::string& name) {
     return is_known ? "" : "the instruction set " + name + " is not supported";
 }
 
+// SubgroupDispatch, which devices without queues have, too, brings these instructions with it.
+bool is_device_enqueue(spv::Op opcode) {
+    return (opcode >= spv::OpEnqueueMarker && opcode <= spv::OpBuildNDRange) ||
+           opcode == spv::OpGetKernelLocalSizeForSubgroupCount || opcode == spv::OpGetKernelMaxNumSubgroups;
+}
+
 std::string missing(const Instruction& instruction, const Target& target) {
+    if (is_device_enqueue(instruction.opcode) && !has(target, "__opencl_c_device_enqueue"))
+        return "the device has no queues of its own";
     switch (instruction.opcode) {
     case spv::OpCapability: return missing_capability(instruction.operand(0), target);
     case spv::OpMemoryModel: return missing_model(instruction);
@@ -163,8 +172,6 @@ std::string missing(const Instruction& instruction, const Target& target) {
 Result<void> check_requirements(const Binary& binary, const Target& target, std::string& log) {
     bool is_complete = true;
     for (const Instruction& instruction : binary.instructions()) {
-        if (instruction.opcode == spv::OpFunction)
-            break;
         const std::string why = missing(instruction, target);
         if (why.empty())
             continue;

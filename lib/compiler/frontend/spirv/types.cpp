@@ -67,6 +67,12 @@ llvm::Type* reservation_type(llvm::LLVMContext& context) {
     return llvm::TargetExtType::get(context, "spirv.ReserveId");
 }
 
+llvm::Type* queue_type(llvm::LLVMContext& context) { return llvm::TargetExtType::get(context, "spirv.Queue"); }
+
+llvm::Type* device_event_type(llvm::LLVMContext& context) {
+    return llvm::TargetExtType::get(context, "spirv.DeviceEvent");
+}
+
 std::optional<unsigned> address_space(spv::StorageClass storage) {
     switch (storage) {
     case spv::StorageClassFunction:
@@ -142,6 +148,8 @@ Result<void> Types::make(const Instruction& instruction, Type& type, uint64_t le
     case spv::OpTypeEvent: type.llvm = llvm::TargetExtType::get(context_, "spirv.Event"); return {};
     case spv::OpTypePipe: return make_pipe(context_, instruction, type);
     case spv::OpTypeReserveId: type.llvm = reservation_type(context_); return {};
+    case spv::OpTypeQueue: type.llvm = queue_type(context_); return {};
+    case spv::OpTypeDeviceEvent: type.llvm = device_event_type(context_); return {};
     case spv::OpTypeOpaque: type.llvm = llvm::StructType::create(context_, instruction.text(0)); return {};
     default: return fail(refuse("this type is not supported"));
     }

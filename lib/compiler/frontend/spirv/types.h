@@ -29,6 +29,9 @@ struct Type {
 
 // LLVM's type of OpTypeReserveId.
 [[nodiscard]] llvm::Type* reservation_type(llvm::LLVMContext& context);
+// Those of OpTypeQueue and OpTypeDeviceEvent.
+[[nodiscard]] llvm::Type* queue_type(llvm::LLVMContext& context);
+[[nodiscard]] llvm::Type* device_event_type(llvm::LLVMContext& context);
 
 // LLVM's address space for spir64; nothing for a storage class that kernels cannot use.
 [[nodiscard]] std::optional<unsigned> address_space(spv::StorageClass storage);

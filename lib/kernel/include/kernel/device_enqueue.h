@@ -10,8 +10,8 @@
 extern "C" {
 int32_t polder_device_enqueue(const polder::LaunchContext* context, const void* queue, uint32_t flags,
                               const polder::BlockRange* range, uint32_t event_count, const uint64_t* events,
-                              uint64_t* event, const char* block, const polder::BlockLiteral* literal,
-                              uint32_t local_count, const uint64_t* local_bytes) noexcept;
+                              uint64_t* event, const char* block, const void* literal, uint32_t literal_bytes,
+                              uint32_t literal_alignment, uint32_t local_count, const uint64_t* local_bytes) noexcept;
 uint32_t polder_device_query(const polder::LaunchContext* context, uint32_t what, const char* block,
                              const polder::BlockRange* range) noexcept;
 void* polder_device_default_queue(const polder::LaunchContext* context) noexcept;

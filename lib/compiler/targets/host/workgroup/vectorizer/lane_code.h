@@ -99,6 +99,11 @@ private:
     llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,
                                                                         llvm::Align align, llvm::Value* address,
                                                                         int64_t distance, llvm::Value* mask);
+    // Whether a lane's `group`, by address, is a structure of words that is loaded at once.
+    [[nodiscard]] bool is_whole_structure(llvm::LoadInst& load, const LaneAccess& access,
+                                          llvm::ArrayRef<llvm::Instruction*> group);
+    llvm::SmallVector<llvm::Value*, lane_structure_max>
+    load_checked_structures(llvm::LoadInst& load, const LaneAccess& access, const PlaceCheck& check, llvm::Value* mask);
     struct PlaceInRow {
         llvm::Value *row, *index;
         uint64_t element_bytes;

@@ -1,5 +1,5 @@
-// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane. Where a lane
-// loads adjacent elements of a structure, one access loads all of them.
+// Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane. Elements of structures
+// that lanes load at once are in lane_structures.cpp.
 // Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
@@ -58,6 +58,11 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::SmallVector<llvm::Instruction*, 4> group{&load};
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
+    if (is_whole_structure(load, *access, group)) {
+        for (const auto [member, value] : llvm::zip(group, load_checked_structures(load, *access, check, mask)))
+            loaded_before_[member] = value;
+        return loaded_before_[&load];
+    }
     llvm::SmallVector<llvm::Value*, 4> rows;
     const TwoWays ways = branch_on(check.condition);
     builder_.SetInsertPoint(ways.together);
@@ -283,72 +288,6 @@ llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
         return builder_.CreateExtractElement(vector(address), lane);
     return builder_.CreateGEP(builder_.getInt8Ty(), scalar(address),
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
-}
-
-// Loads the elements of `group` for each lane. Adjacent elements of a structure are one load of the lane. `group`: loads at constant distances
-// from `load`.
-llvm::SmallVector<llvm::Value*, 4>
-LaneCode::load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group, llvm::Value* mask) {
-    llvm::Value* const address = load.getPointerOperand();
-    llvm::Type* const type = load.getType();
-    const auto bytes = static_cast<int64_t>(load.getDataLayout().getTypeStoreSize(type).getFixedValue());
-    llvm::SmallDenseMap<llvm::Instruction*, llvm::Value*> loaded;
-    for (llvm::Instruction* member : group) {
-        if (loaded.contains(member))
-            continue;
-        const auto structure = accesses_.structure_of(llvm::cast<llvm::LoadInst>(*member));
-        const bool is_here = llvm::all_of(structure, [&](auto* one) { return llvm::is_contained(group, one); });
-        if (!is_here || !accesses_.is_loaded_at_once(*type, structure.size())) {
-            const llvm::Align align = llvm::cast<llvm::LoadInst>(member)->getAlign();
-            loaded[member] = load_apart(*type, align, address, elements_between(load, *member) * bytes, mask);
-            continue;
-        }
-        const int64_t distance = elements_between(load, *structure.front()) * bytes;
-        const auto values =
-            load_structures(*type, structure.size(), structure.front()->getAlign(), address, distance, mask);
-        for (const auto [one, value] : llvm::zip(structure, values))
-            loaded[one] = value;
-    }
-    llvm::SmallVector<llvm::Value*, 4> values;
-    for (llvm::Instruction* member : group)
-        values.push_back(loaded[member]);
-    return values;
-}
-
-llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(llvm::Type& type, size_t count,
-                                                                              llvm::Align align, llvm::Value* address,
-                                                                              int64_t distance, llvm::Value* mask) {
-    const auto elements = static_cast<unsigned>(count);
-    // LLVM would load a vector of three words with two loads, and insert its words into the results one by one. Loading two words as one 64-bit
-    // number, and then the third word, is faster.
-    constexpr unsigned word = 32;
-    if (elements == 3 && type.getPrimitiveSizeInBits() == word) {
-        constexpr uint64_t pair = 8;
-        auto values = load_structures(type, 2, align, address, distance, mask);
-        values.push_back(
-            load_apart(type, llvm::commonAlignment(align, pair), address, distance + static_cast<int64_t>(pair), mask));
-        return values;
-    }
-    const unsigned bits = elements * static_cast<unsigned>(type.getPrimitiveSizeInBits());
-    const bool is_number =
-        llvm::isPowerOf2_64(elements) && bits != 0 && bits <= 64;  // pointers have no size of their own
-    if (is_number) {
-        llvm::Value* all = load_part(*builder_.getIntNTy(bits), align, address, distance, mask);
-        all = builder_.CreateBitCast(all, llvm::FixedVectorType::get(&type, width_ * elements));
-        llvm::SmallVector<llvm::Value*, lane_structure_max> values;
-        for (unsigned element = 0; element < elements; ++element)
-            values.push_back(builder_.CreateShuffleVector(all, llvm::createStrideMask(element, elements, width_)));
-        return values;
-    }
-    const auto addresses = lane_addresses(address, align, distance, mask);
-    llvm::SmallVector<llvm::Value*> structures;
-    for (llvm::Value* place : addresses) {
-        llvm::Value* one = builder_.CreateAlignedLoad(llvm::FixedVectorType::get(&type, elements), place, align);
-        if (elements == 3)
-            one = builder_.CreateShuffleVector(one, {0, 1, 2, llvm::PoisonMaskElem});
-        structures.push_back(one);
-    }
-    return transposed(builder_, structures);
 }
 
 // Splits an address into a row, which each lane has computed before the innermost loop, and an index in the row that is the same for all

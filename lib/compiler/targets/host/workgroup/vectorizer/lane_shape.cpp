@@ -69,6 +69,39 @@ bool is_extended_as_unsigned(const llvm::Instruction& value) {
     return false;
 }
 
+llvm::Intrinsic::ID intrinsic_of(const llvm::Instruction& instruction) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    return call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+}
+
+// Whether numbers that are a whole step apart most often stay so.
+bool keeps_step(const llvm::Instruction& instruction) {
+    switch (intrinsic_of(instruction)) {
+    case llvm::Intrinsic::floor:
+    case llvm::Intrinsic::ceil:
+    case llvm::Intrinsic::trunc:
+    case llvm::Intrinsic::rint:
+    case llvm::Intrinsic::round:
+    case llvm::Intrinsic::roundeven: return true;
+    default:
+        return llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst, llvm::FPToSIInst, llvm::FPToUIInst, llvm::FPExtInst,
+                         llvm::FPTruncInst>(instruction);
+    }
+}
+
+// The same where one of two operands is the same for all lanes.
+bool keeps_step_of_one(const llvm::Instruction& instruction) {
+    switch (intrinsic_of(instruction)) {
+    case llvm::Intrinsic::minnum:
+    case llvm::Intrinsic::maxnum:
+    case llvm::Intrinsic::minimum:
+    case llvm::Intrinsic::maximum: return true;
+    default:
+        return llvm::isa<llvm::MinMaxIntrinsic>(instruction) || instruction.getOpcode() == llvm::Instruction::FAdd ||
+               instruction.getOpcode() == llvm::Instruction::FSub;
+    }
+}
+
 // Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
 bool is_small_and_negative(const llvm::APInt& value) {
     constexpr int64_t least = -(int64_t{1} << 20);
@@ -170,14 +203,21 @@ LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation
 }
 
 // min and max with a bound, written as compares and selects or as intrinsics, change no lane in most cases. So the guess is the shape of the
-// operand that is not uniform.
+// operand that is not uniform. Nor do conversions to floating-point numbers and back, with a constant added and rounded, as in coordinates of
+// images: (int)floor((float)x + 0.5f).
 LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
-    const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction);
-    const auto* select = llvm::dyn_cast<llvm::SelectInst>(&instruction);
-    if (!is_guess() || (!minimum && !select))
+    if (!is_guess())
         return varying;
-    const unsigned first = select ? 1 : 0;
-    return of_one_that_varies(of(instruction.getOperand(first)), of(instruction.getOperand(first + 1)));
+    if (llvm::isa<llvm::SelectInst>(instruction))
+        return of_one_that_varies(of(instruction.getOperand(1)), of(instruction.getOperand(2)));
+    if (keeps_step(instruction)) {
+        const LaneShape value = of(instruction.getOperand(0));
+        return value.is_strided() ? strided(value.stride) : value;
+    }
+    const bool is_difference = instruction.getOpcode() == llvm::Instruction::FSub;
+    if (!keeps_step_of_one(instruction) || (is_difference && of(instruction.getOperand(0)).is_uniform()))
+        return varying;
+    return of_one_that_varies(of(instruction.getOperand(0)), of(instruction.getOperand(1)));
 }
 
 // `value & mask`, where the mask keeps the lower 31 or more bits: LLVM writes a conversion to int and back like this. The preheader checks that
