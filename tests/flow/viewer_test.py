@@ -3,7 +3,7 @@
 viewer_test.py POLDER_MEMORY [EVENTS]
 
 Writes a trace of 200,000 events, opens its page in Chromium, sends it the inputs of a user, and counts what is drawn and what is looked at:
-times depend on the machine. Only where Chromium is installed.
+times depend on the machine. Only where Chromium is installed. What the page decodes is checked where node is installed.
 """
 import html
 import json
@@ -151,6 +151,33 @@ def run_page(folder, page, script):
     return json.loads(html.unescape(found.group(1)))
 
 
+# What the page decodes of a trace, without a browser.
+DECODED = """
+const s = spaces.get(1), b = s.blocks;
+console.log(JSON.stringify({spaces: [...spaces.keys()], count: b.count, begin: [...b.t0], end: [...b.t1], used: [...b.used], place: [...b.place], bytes: [...b.n], who: [...b.who], top: b.top,
+  live: s.live.top, held: s.held.top, reserved: s.reserved.top, memory: s.memory, halfway: s.live.at(b.t0[2]), waiting: [s.held.at(b.t1[1]), s.held.at(b.t1[1] + 1000)], kernels: [kernelsOf.get(100), kernelsOf.get(150)], storages: storagesOf.get("keep").length,
+  launches: kernels.total, failures: failures.t.length, text: failures.text(0), evicted: evictions.map(e => e.sums.total), end_of_all: T_END}));"""
+
+
+def check_decoded(page, devices):
+    with open(page, encoding="utf-8") as file:
+        script = file.read().split("<script>")[1].split("// The rows:")[0]
+    done = subprocess.run(["node", "-"], input=script + DECODED, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr[-500:]
+    seen = json.loads(done.stdout)
+    assert seen["spaces"] == list(range(1, devices + 1)) and seen["count"] == 16, seen
+    # Kept and used buffers in turns. The first stays, the second is released in its step.
+    assert seen["who"][:4] == [100, 150, 101, 151] and seen["bytes"][:2] == [3 * MIB // 2, 4 * MIB] and seen["place"][:4] == [0, 12 * MIB, 3 * MIB // 2, 12 * MIB], seen
+    assert seen["end"][0] == seen["end_of_all"] and seen["begin"][1] < seen["end"][1] < seen["begin"][2], seen
+    assert all(0 < used - 1 <= end - begin for used, begin, end in zip(seen["used"], seen["begin"], seen["end"])), seen
+    assert seen["live"] == 8 * 3 * MIB // 2 + 4 * MIB == seen["held"] == seen["reserved"] == seen["memory"] == seen["top"], seen
+    # Released, and a microsecond later the queue had passed its last use.
+    assert seen["waiting"] == [3 * MIB // 2 + 4 * MIB, 3 * MIB // 2], seen
+    assert seen["halfway"] == 3 * MIB and seen["launches"] == 16 * devices, seen
+    assert seen["kernels"] == [["keep"], ["use<float, 4>"]] and seen["storages"] == 8 * devices, seen
+    assert seen["failures"] == devices and "asked for 4194304 bytes" in seen["text"] and seen["evicted"] == [MIB] * devices, seen
+
+
 def check_many(counts):
     early = counts.pop("early")
     assert early["chart"] > 0 and not early["decoded"], "the charts wait for the blocks"
@@ -195,6 +222,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         subprocess.run([tool, "view", trace, "--output=" + page], check=True, timeout=300)
         return page
 
+    if shutil.which("node"):
+        check_decoded(page_of(write_shortage, 8), 8)
     page = page_of(write_events, many_events())
     # 59 bytes an event when each field was written whole, 12 when the page had the events.
     assert os.path.getsize(page) < 200_000 + 10 * event_count, os.path.getsize(page)
