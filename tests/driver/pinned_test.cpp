@@ -128,7 +128,9 @@ TEST_F(GrowthAhead, OnlyTheFirstStepIsTheLaunchingThreads) {
 
 TEST_F(GrowthAhead, WithoutTheWishAllStepsAre) {
     const uint64_t before = calls_("cuMemSetAccess");
-    EXPECT_EQ(grants_of_this_thread(false), calls_("cuMemSetAccess") - before);
+    const uint64_t grants = grants_of_this_thread(false);
+    EXPECT_EQ(grants, calls_("cuMemSetAccess") - before);
+    EXPECT_GT(grants, 10u);
 }
 
 // What CUDA refuses to the pool's thread is asked for again by the thread that needs it.
