@@ -1,6 +1,7 @@
 // Scaled dot product attention: scores by one product, then scale, mask and softmax in one kernel, then the product with the values.
 // The gradient computes the probabilities again from the scores and the saved logarithms of their sums, so that between the two
 // passes only these are kept. Dropout, and queries that share keys, take PyTorch's own composition of operators.
+#include "native.h"
 #include "gemm.h"
 #include "rows.h"
 
@@ -271,9 +272,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_out, cons
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_fused_sdp_choice", choose);
-    m.impl("_scaled_dot_product_fused_attention_overrideable", forward);
-    m.impl("_scaled_dot_product_fused_attention_overrideable_backward", backward);
+    m.impl(NATIVE("_fused_sdp_choice", choose));
+    m.impl(NATIVE("_scaled_dot_product_fused_attention_overrideable", forward));
+    m.impl(NATIVE("_scaled_dot_product_fused_attention_overrideable_backward", backward));
 }
 
 }  // namespace torch_opencl

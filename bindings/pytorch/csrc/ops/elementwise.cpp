@@ -1,5 +1,6 @@
 // Pointwise operators of one and two tensors, from tables. PyTorch makes the functional and in-place forms of most of them from
 // the forms with an output.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/ScalarOps.h>
@@ -99,7 +100,6 @@ UNARY(DEFINE)
 ROUNDING(DEFINE_ROUNDING)
 
 Tensor& abs_out(const Tensor& a, Tensor& out) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!a.is_complex(), "opencl: abs of complex numbers");
     return unary(a, out, Result::same, "t_abs(a)");
 }
 Tensor& sgn_out(const Tensor& a, Tensor& out) { return unary(a, out, Result::same, "t_sign(a)"); }
@@ -233,10 +233,10 @@ Tensor& pow_base_out(const Scalar& a, const Tensor& b, Tensor& out) {
 
 }  // namespace
 
-#define REGISTER(name, ...) m.impl(#name ".out", name##_out);
+#define REGISTER(name, ...) m.impl(NATIVE(#name ".out", name##_out));
 #define REGISTER_COMPARISON(name, ...)                                                                                 \
-    m.impl(#name ".Tensor_out", name##_out);                                                                           \
-    m.impl(#name ".Scalar_out", name##_scalar_out);
+    m.impl(NATIVE(#name ".Tensor_out", name##_out));                                                                           \
+    m.impl(NATIVE(#name ".Scalar_out", name##_scalar_out));
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     UNARY(REGISTER)
@@ -244,35 +244,35 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     BINARY(REGISTER)
     COMPARISON(REGISTER_COMPARISON)
     LOGICAL(REGISTER)
-    m.impl("abs.out", abs_out);
-    m.impl("sgn.out", sgn_out);
-    m.impl("logical_not.out", logical_not_out);
-    m.impl("signbit.out", signbit_out);
-    m.impl("isneginf.out", isneginf_out);
-    m.impl("isposinf.out", isposinf_out);
-    m.impl("round.decimals_out", round_decimals_out);
-    m.impl("isnan", isnan);
-    m.impl("add.out", add_out);
-    m.impl("sub.out", sub_out);
-    m.impl("div.out_mode", div_mode_out);
-    m.impl("floor_divide.out", floor_divide_out);
-    m.impl("floor_divide", floor_divide);
-    m.impl("floor_divide_.Tensor", floor_divide_);
-    m.impl("remainder.Tensor_out", remainder_out);
-    m.impl("bitwise_and.Tensor_out", bitwise_and_out);
-    m.impl("bitwise_or.Tensor_out", bitwise_or_out);
-    m.impl("bitwise_xor.Tensor_out", bitwise_xor_out);
-    m.impl("sigmoid_backward.grad_input", sigmoid_grad_out);
-    m.impl("tanh_backward.grad_input", tanh_grad_out);
-    m.impl("silu_backward.grad_input", silu_grad_out);
-    m.impl("hardsigmoid_backward.grad_input", hardsigmoid_grad_out);
-    m.impl("xlogy.OutTensor", xlogy_out);
-    m.impl("fmod.Tensor_out", fmod_out);
-    m.impl("fmax.out", fmax_out);
-    m.impl("fmin.out", fmin_out);
-    m.impl("pow.Tensor_Tensor_out", pow_out);
-    m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
-    m.impl("pow.Scalar_out", pow_base_out);
+    m.impl(NATIVE("abs.out", abs_out));
+    m.impl(NATIVE("sgn.out", sgn_out));
+    m.impl(NATIVE("logical_not.out", logical_not_out));
+    m.impl(NATIVE("signbit.out", signbit_out));
+    m.impl(NATIVE("isneginf.out", isneginf_out));
+    m.impl(NATIVE("isposinf.out", isposinf_out));
+    m.impl(NATIVE("round.decimals_out", round_decimals_out));
+    m.impl(NATIVE("isnan", isnan));
+    m.impl(NATIVE("add.out", add_out));
+    m.impl(NATIVE("sub.out", sub_out));
+    m.impl(NATIVE("div.out_mode", div_mode_out));
+    m.impl(NATIVE("floor_divide.out", floor_divide_out));
+    m.impl(NATIVE("floor_divide", floor_divide));
+    m.impl(NATIVE("floor_divide_.Tensor", floor_divide_));
+    m.impl(NATIVE("remainder.Tensor_out", remainder_out));
+    m.impl(NATIVE("bitwise_and.Tensor_out", bitwise_and_out));
+    m.impl(NATIVE("bitwise_or.Tensor_out", bitwise_or_out));
+    m.impl(NATIVE("bitwise_xor.Tensor_out", bitwise_xor_out));
+    m.impl(NATIVE("sigmoid_backward.grad_input", sigmoid_grad_out));
+    m.impl(NATIVE("tanh_backward.grad_input", tanh_grad_out));
+    m.impl(NATIVE("silu_backward.grad_input", silu_grad_out));
+    m.impl(NATIVE("hardsigmoid_backward.grad_input", hardsigmoid_grad_out));
+    m.impl(NATIVE("xlogy.OutTensor", xlogy_out));
+    m.impl(NATIVE("fmod.Tensor_out", fmod_out));
+    m.impl(NATIVE("fmax.out", fmax_out));
+    m.impl(NATIVE("fmin.out", fmin_out));
+    m.impl(NATIVE("pow.Tensor_Tensor_out", pow_out));
+    m.impl(NATIVE("pow.Tensor_Scalar_out", pow_scalar_out));
+    m.impl(NATIVE("pow.Scalar_out", pow_base_out));
 }
 
 }  // namespace torch_opencl

@@ -1,5 +1,6 @@
 // Indexing. Most operators see a tensor as [outer, n, inner] around one dimension. Adding operators walk along the index in order
 // within one work-item, so that they need no atomic operations and results do not change between runs.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/ExpandUtils.h>
@@ -396,17 +397,17 @@ Tensor& cat_out(const at::ITensorListRef& tensors, int64_t wrapped, Tensor& out)
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("index_select", index_select);
-    m.impl("index_select.out", index_select_out);
-    m.impl("gather.out", gather_out);
-    m.impl("scatter.src_out", scatter_src_out);
-    m.impl("scatter.value_out", scatter_value_out);
-    m.impl("scatter_add.out", scatter_add_out);
-    m.impl("index_add.out", index_add_out);
-    m.impl("embedding_dense_backward", embedding_dense_backward);
-    m.impl("index.Tensor", index);
-    m.impl("index.Tensor_out", index_out);
-    m.impl("_index_put_impl_", index_put_);
+    m.impl(NATIVE("index_select", index_select));
+    m.impl(NATIVE("index_select.out", index_select_out));
+    m.impl(NATIVE("gather.out", gather_out));
+    m.impl(NATIVE("scatter.src_out", scatter_src_out));
+    m.impl(NATIVE("scatter.value_out", scatter_value_out));
+    m.impl(NATIVE("scatter_add.out", scatter_add_out));
+    m.impl(NATIVE("index_add.out", index_add_out));
+    m.impl(NATIVE("embedding_dense_backward", embedding_dense_backward));
+    m.impl(NATIVE("index.Tensor", index));
+    m.impl(NATIVE("index.Tensor_out", index_out));
+    m.impl(NATIVE("_index_put_impl_", index_put_));
     m.impl("cat.out", cat_out);
 }
 

@@ -1,4 +1,5 @@
 // mm, bmm, addmm, baddbmm, addmv, dot.
+#include "native.h"
 #include "gemm.h"
 
 #include <ATen/Functions.h>
@@ -83,16 +84,16 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("mm.out", mm_out);
-    m.impl("bmm.out", bmm_out);
-    m.impl("addmm.out", addmm_out);
-    m.impl("baddbmm.out", baddbmm_out);
-    m.impl("addbmm", addbmm);
-    m.impl("addbmm_", addbmm_);
-    m.impl("addbmm.out", addbmm_out);
-    m.impl("addmv.out", addmv_out);
-    m.impl("mv", mv);
-    m.impl("dot", dot);
+    m.impl(NATIVE("mm.out", mm_out));
+    m.impl(NATIVE("bmm.out", bmm_out));
+    m.impl(NATIVE("addmm.out", addmm_out));
+    m.impl(NATIVE("baddbmm.out", baddbmm_out));
+    m.impl(NATIVE("addbmm", addbmm));
+    m.impl(NATIVE("addbmm_", addbmm_));
+    m.impl(NATIVE("addbmm.out", addbmm_out));
+    m.impl(NATIVE("addmv.out", addmv_out));
+    m.impl(NATIVE("mv", mv));
+    m.impl(NATIVE("dot", dot));
 }
 
 }  // namespace torch_opencl

@@ -1,4 +1,5 @@
-// Ranges, triangles and running sums: operators in which an element depends on its position.
+// Ranges, triangles, running sums: elements that are computed from their own place.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -192,16 +193,16 @@ Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("arange.start_out", arange_out);
-    m.impl("linspace.out", linspace_out);
-    m.impl("eye.out", eye_square_out);
-    m.impl("eye.m_out", eye_out);
-    m.impl("tril.out", tril_out);
-    m.impl("triu.out", triu_out);
-    m.impl("cumsum.out", cumsum_out);
-    m.impl("cumprod.out", cumprod_out);
-    m.impl("flip", flip);
-    m.impl("roll", roll);
+    m.impl(NATIVE("arange.start_out", arange_out));
+    m.impl(NATIVE("linspace.out", linspace_out));
+    m.impl(NATIVE("eye.out", eye_square_out));
+    m.impl(NATIVE("eye.m_out", eye_out));
+    m.impl(NATIVE("tril.out", tril_out));
+    m.impl(NATIVE("triu.out", triu_out));
+    m.impl(NATIVE("cumsum.out", cumsum_out));
+    m.impl(NATIVE("cumprod.out", cumprod_out));
+    m.impl(NATIVE("flip", flip));
+    m.impl(NATIVE("roll", roll));
 }
 
 }  // namespace torch_opencl

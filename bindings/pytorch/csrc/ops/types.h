@@ -10,6 +10,23 @@ namespace torch_opencl {
 
 // Whether kernels can be made for the type on a device with (or without) double precision.
 bool is_supported(c10::ScalarType type, bool has_double);
+// Whether kernels can be made for the type on some device. Cheap: it is asked of each tensor of each call.
+constexpr bool is_known(c10::ScalarType type) {
+    using enum c10::ScalarType;
+    switch (type) {
+    case Float:
+    case Double:
+    case Half:
+    case BFloat16:
+    case Byte:
+    case Char:
+    case Short:
+    case Int:
+    case Long:
+    case Bool: return true;
+    default: return false;
+    }
+}
 // Throws NotImplementedError naming the type when it is not supported.
 void check_supported(c10::ScalarType type, int device, const char* operation);
 
