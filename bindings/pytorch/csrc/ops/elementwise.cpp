@@ -22,7 +22,8 @@ Tensor& unary(const Tensor& a, Tensor& out, Result result, const char* expressio
     return out;
 }
 
-Tensor& to_bool(const Tensor& a, Tensor& out, const char* expression) {
+// The result has the type of `out`.
+Tensor& with_own_type(const Tensor& a, Tensor& out, const char* expression) {
     auto iter = at::TensorIteratorConfig()
                     .add_output(out)
                     .add_const_input(a)
@@ -100,18 +101,20 @@ UNARY(DEFINE)
 ROUNDING(DEFINE_ROUNDING)
 
 Tensor& abs_out(const Tensor& a, Tensor& out) {
+    if (a.is_complex())
+        return with_own_type(a, out, "t_abs(a)");
     return unary(a, out, Result::same, "t_abs(a)");
 }
 Tensor& sgn_out(const Tensor& a, Tensor& out) { return unary(a, out, Result::same, "t_sign(a)"); }
-Tensor& logical_not_out(const Tensor& a, Tensor& out) { return to_bool(a, out, "a == 0"); }
+Tensor& logical_not_out(const Tensor& a, Tensor& out) { return with_own_type(a, out, "a == 0"); }
 Tensor& signbit_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
 }
 Tensor& isneginf_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == -INFINITY" : "0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "a == -INFINITY" : "0");
 }
 Tensor& isposinf_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
 }
 Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
     auto iter = TensorIterator::unary_op(out, a);
@@ -121,7 +124,7 @@ Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
 }
 Tensor isnan(const Tensor& a) {
     Tensor out = at::empty_like(a, a.options().dtype(at::kBool));
-    return to_bool(a, out, "a != a");
+    return with_own_type(a, out, "a != a");
 }
 
 #define BINARY(X)                                                                                                      \
@@ -233,10 +236,10 @@ Tensor& pow_base_out(const Scalar& a, const Tensor& b, Tensor& out) {
 
 }  // namespace
 
-#define REGISTER(name, ...) m.impl(NATIVE(#name ".out", name##_out));
+#define REGISTER(name, ...) m.impl(NATIVE_COMPLEX(#name ".out", name##_out));
 #define REGISTER_COMPARISON(name, ...)                                                                                 \
-    m.impl(NATIVE(#name ".Tensor_out", name##_out));                                                                           \
-    m.impl(NATIVE(#name ".Scalar_out", name##_scalar_out));
+    m.impl(NATIVE_COMPLEX(#name ".Tensor_out", name##_out));                                                                           \
+    m.impl(NATIVE_COMPLEX(#name ".Scalar_out", name##_scalar_out));
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     UNARY(REGISTER)
@@ -244,35 +247,35 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     BINARY(REGISTER)
     COMPARISON(REGISTER_COMPARISON)
     LOGICAL(REGISTER)
-    m.impl(NATIVE("abs.out", abs_out));
-    m.impl(NATIVE("sgn.out", sgn_out));
-    m.impl(NATIVE("logical_not.out", logical_not_out));
-    m.impl(NATIVE("signbit.out", signbit_out));
-    m.impl(NATIVE("isneginf.out", isneginf_out));
-    m.impl(NATIVE("isposinf.out", isposinf_out));
-    m.impl(NATIVE("round.decimals_out", round_decimals_out));
-    m.impl(NATIVE("isnan", isnan));
-    m.impl(NATIVE("add.out", add_out));
-    m.impl(NATIVE("sub.out", sub_out));
-    m.impl(NATIVE("div.out_mode", div_mode_out));
-    m.impl(NATIVE("floor_divide.out", floor_divide_out));
-    m.impl(NATIVE("floor_divide", floor_divide));
-    m.impl(NATIVE("floor_divide_.Tensor", floor_divide_));
-    m.impl(NATIVE("remainder.Tensor_out", remainder_out));
-    m.impl(NATIVE("bitwise_and.Tensor_out", bitwise_and_out));
-    m.impl(NATIVE("bitwise_or.Tensor_out", bitwise_or_out));
-    m.impl(NATIVE("bitwise_xor.Tensor_out", bitwise_xor_out));
-    m.impl(NATIVE("sigmoid_backward.grad_input", sigmoid_grad_out));
-    m.impl(NATIVE("tanh_backward.grad_input", tanh_grad_out));
-    m.impl(NATIVE("silu_backward.grad_input", silu_grad_out));
-    m.impl(NATIVE("hardsigmoid_backward.grad_input", hardsigmoid_grad_out));
-    m.impl(NATIVE("xlogy.OutTensor", xlogy_out));
-    m.impl(NATIVE("fmod.Tensor_out", fmod_out));
-    m.impl(NATIVE("fmax.out", fmax_out));
-    m.impl(NATIVE("fmin.out", fmin_out));
-    m.impl(NATIVE("pow.Tensor_Tensor_out", pow_out));
-    m.impl(NATIVE("pow.Tensor_Scalar_out", pow_scalar_out));
-    m.impl(NATIVE("pow.Scalar_out", pow_base_out));
+    m.impl(NATIVE_COMPLEX("abs.out", abs_out));
+    m.impl(NATIVE_COMPLEX("sgn.out", sgn_out));
+    m.impl(NATIVE_COMPLEX("logical_not.out", logical_not_out));
+    m.impl(NATIVE_COMPLEX("signbit.out", signbit_out));
+    m.impl(NATIVE_COMPLEX("isneginf.out", isneginf_out));
+    m.impl(NATIVE_COMPLEX("isposinf.out", isposinf_out));
+    m.impl(NATIVE_COMPLEX("round.decimals_out", round_decimals_out));
+    m.impl(NATIVE_COMPLEX("isnan", isnan));
+    m.impl(NATIVE_COMPLEX("add.out", add_out));
+    m.impl(NATIVE_COMPLEX("sub.out", sub_out));
+    m.impl(NATIVE_COMPLEX("div.out_mode", div_mode_out));
+    m.impl(NATIVE_COMPLEX("floor_divide.out", floor_divide_out));
+    m.impl(NATIVE_COMPLEX("floor_divide", floor_divide));
+    m.impl(NATIVE_COMPLEX("floor_divide_.Tensor", floor_divide_));
+    m.impl(NATIVE_COMPLEX("remainder.Tensor_out", remainder_out));
+    m.impl(NATIVE_COMPLEX("bitwise_and.Tensor_out", bitwise_and_out));
+    m.impl(NATIVE_COMPLEX("bitwise_or.Tensor_out", bitwise_or_out));
+    m.impl(NATIVE_COMPLEX("bitwise_xor.Tensor_out", bitwise_xor_out));
+    m.impl(NATIVE_COMPLEX("sigmoid_backward.grad_input", sigmoid_grad_out));
+    m.impl(NATIVE_COMPLEX("tanh_backward.grad_input", tanh_grad_out));
+    m.impl(NATIVE_COMPLEX("silu_backward.grad_input", silu_grad_out));
+    m.impl(NATIVE_COMPLEX("hardsigmoid_backward.grad_input", hardsigmoid_grad_out));
+    m.impl(NATIVE_COMPLEX("xlogy.OutTensor", xlogy_out));
+    m.impl(NATIVE_COMPLEX("fmod.Tensor_out", fmod_out));
+    m.impl(NATIVE_COMPLEX("fmax.out", fmax_out));
+    m.impl(NATIVE_COMPLEX("fmin.out", fmin_out));
+    m.impl(NATIVE_COMPLEX("pow.Tensor_Tensor_out", pow_out));
+    m.impl(NATIVE_COMPLEX("pow.Tensor_Scalar_out", pow_scalar_out));
+    m.impl(NATIVE_COMPLEX("pow.Scalar_out", pow_base_out));
 }
 
 }  // namespace torch_opencl

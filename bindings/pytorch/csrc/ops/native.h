@@ -16,6 +16,9 @@
 
 namespace torch_opencl {
 
+// NATIVE_COMPLEX in place of NATIVE lets complex numbers pass: the operator has kernels for some of them, and refuses the others itself.
+enum class Complex : bool { refused, accepted };
+
 inline bool may_have_kernels(const at::Tensor& tensor) { return !tensor.defined() || is_known(tensor.scalar_type()); }
 inline bool may_have_kernels(const c10::Scalar& scalar) { return !scalar.isComplex(); }
 inline bool may_have_kernels(c10::ScalarType type) { return is_known(type); }
@@ -38,13 +41,13 @@ struct OperatorName {
     consteval OperatorName(const char (&given)[size]) { std::copy_n(given, size, text); }
 };
 
-template <OperatorName name, auto function>
+template <OperatorName name, Complex complex, auto function>
 struct OrOnCpu;
 
-template <OperatorName name, typename Result, typename... Arguments, Result (*function)(Arguments...)>
-struct OrOnCpu<name, function> {
+template <OperatorName name, Complex complex, typename Result, typename... Arguments, Result (*function)(Arguments...)>
+struct OrOnCpu<name, complex, function> {
     static Result call(Arguments... arguments) {
-        if ((may_have_kernels(arguments) && ...)) [[likely]] {
+        if (complex == Complex::accepted || (may_have_kernels(arguments) && ...)) [[likely]] {
             try {
                 return function(arguments...);
             } catch (const c10::NotImplementedError&) {
@@ -56,6 +59,7 @@ struct OrOnCpu<name, function> {
     }
 };
 
-#define NATIVE(name, ...) name, &OrOnCpu<OperatorName(name), __VA_ARGS__>::call
+#define NATIVE(name, ...) name, &OrOnCpu<OperatorName(name), Complex::refused, __VA_ARGS__>::call
+#define NATIVE_COMPLEX(name, ...) name, &OrOnCpu<OperatorName(name), Complex::accepted, __VA_ARGS__>::call
 
 }  // namespace torch_opencl

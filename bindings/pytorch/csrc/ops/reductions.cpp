@@ -28,8 +28,27 @@ at::DimVector kept_sizes(const Tensor& self, OptionalIntArrayRef dims, bool keep
     return at::native::shape_from_dim_mask(self, mask, keepdim);
 }
 
+// Sums of complex numbers are those of their parts.
+Tensor& of_parts(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, Tensor& out, bool is_mean) {
+    TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() == out.scalar_type() && self.dim() > 0,
+                                "opencl: no sum of these complex numbers");
+    at::native::resize_output(out, kept_sizes(self, dims, keepdim));
+    at::DimVector which;
+    for (int64_t d = 0; d < self.dim(); ++d)
+        which.push_back(d);
+    if (dims && !dims->empty())
+        which = at::DimVector(dims->begin(), dims->end());
+    for (int64_t& d : which)
+        d = at::maybe_wrap_dim(d, self.dim());
+    const Tensor parts = at::view_as_real(self.resolve_conj());
+    const Tensor total = is_mean ? at::mean(parts, which, keepdim) : at::sum(parts, which, keepdim);
+    return out.copy_(at::view_as_complex(total));
+}
+
 Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<at::ScalarType>,
                 Tensor& out) {
+    if (self.is_complex() || out.is_complex())
+        return of_parts(self, dims, keepdim, out, false);
     at::native::resize_output(out, kept_sizes(self, dims, keepdim));
     if (self.numel() == 0)
         return out.zero_();
@@ -38,6 +57,8 @@ Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std:
 }
 Tensor& mean_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<at::ScalarType>,
                  Tensor& out) {
+    if (self.is_complex() || out.is_complex())
+        return of_parts(self, dims, keepdim, out, true);
     at::native::resize_output(out, kept_sizes(self, dims, keepdim));
     if (self.numel() == 0)
         return out.fill_(std::numeric_limits<double>::quiet_NaN());
@@ -235,8 +256,8 @@ Tensor& norm_out(const Tensor& self, const std::optional<Scalar>& p, at::IntArra
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl(NATIVE("sum.IntList_out", sum_out));
-    m.impl(NATIVE("mean.out", mean_out));
+    m.impl(NATIVE_COMPLEX("sum.IntList_out", sum_out));
+    m.impl(NATIVE_COMPLEX("mean.out", mean_out));
     m.impl(NATIVE("prod", prod));
     m.impl(NATIVE("prod.int_out", prod_out));
     m.impl(NATIVE("amax.out", amax_out));
