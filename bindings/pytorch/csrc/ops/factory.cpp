@@ -100,7 +100,7 @@ at::Tensor& set_empty(at::Tensor& self) {
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
     const bool has_double = opencl_device(self).has_double;
     const auto type = self.scalar_type();
-    if (!is_supported(type, has_double) && !is_supported_complex(type, has_double))
+    if ((!is_supported(type, has_double) && !is_supported_complex(type, has_double)) || self.is_conj())
         return self.copy_(at::full({}, value, self.options().device(at::kCPU)));
     auto iter = at::TensorIteratorConfig()
                     .add_output(self)

@@ -12,6 +12,7 @@
 #include <ATen/core/boxing/BoxedKernel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/IListRef.h>
+#include <algorithm>
 #include <c10/util/Exception.h>
 
 namespace torch_opencl {
@@ -19,6 +20,10 @@ namespace torch_opencl {
 // NATIVE_COMPLEX in place of NATIVE lets complex numbers pass: the operator has kernels for some of them, and refuses the others itself.
 enum class Complex : bool { refused, accepted };
 
+template <typename Other>
+bool may_have_kernels(const Other&) {
+    return true;
+}
 inline bool may_have_kernels(const at::Tensor& tensor) { return !tensor.defined() || is_known(tensor.scalar_type()); }
 inline bool may_have_kernels(const c10::Scalar& scalar) { return !scalar.isComplex(); }
 inline bool may_have_kernels(c10::ScalarType type) { return is_known(type); }
@@ -28,10 +33,6 @@ inline bool may_have_kernels(at::TensorList tensors) {
 template <typename Value>
 bool may_have_kernels(const std::optional<Value>& value) {
     return !value || may_have_kernels(*value);
-}
-template <typename Other>
-bool may_have_kernels(const Other&) {
-    return true;
 }
 
 // The name of an operator and its overload as a template argument.
