@@ -276,7 +276,7 @@ def conversions(device):
     if device.type == "opencl":
         with pytest.raises(TypeError, match="can't convert opencl"):
             x.numpy()
-    numbers = [float(x[0, 0]), int(y[1, 2]), x.tolist(), [row.sum().item() for row in x], 3.0 in y, complex(x[0, 0]), f"{y[0, 1]:.2f}", numpy.asarray(y.cpu()).sum()]
+    numbers = [float(x[0, 0]), int(y[1, 2]), x.tolist(), [row.sum().item() for row in x], 3.0 in y, complex(x[0, 0]), float(f"{y[0, 1]:.2f}"), numpy.asarray(y.cpu()).sum()]
     return numbers, torch.tensor(x), torch.asarray(x), x.new_tensor([1, 2]), x.new_zeros(2), torch.tensor([y[0, 0], 2.0]), x.type(torch.float64), y.float(), x.type_as(y), x.to(y)
 
 

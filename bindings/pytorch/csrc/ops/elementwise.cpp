@@ -4,6 +4,7 @@
 #include "pointwise.h"
 
 #include <ATen/ScalarOps.h>
+#include <limits>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -47,6 +48,8 @@ Tensor& compare(const Tensor& a, const Tensor& b, Tensor& out, const char* expre
     pointwise(iter, expression, iter.common_dtype());
     return out;
 }
+
+constexpr const char* ldexp_expression = "ldexp(a, (int)clamp(b, (T)-9999, (T)9999))";
 
 #define UNARY(X)                                                                                                       \
     X(acos, real, "acos(a)")                                                                                           \
@@ -234,6 +237,43 @@ Tensor& pow_base_out(const Scalar& a, const Tensor& b, Tensor& out) {
     return pow_out(at::native::wrapped_scalar_tensor(a), b, out);
 }
 
+// PyTorch's own function of this name asks each backend for a kernel of it.
+Tensor ldexp(const Tensor& a, const Tensor& b) {
+    Tensor out;
+    auto iter = TensorIterator::binary_float_op(out, a, b);
+    pointwise(iter, ldexp_expression, iter.common_dtype());
+    return iter.output();
+}
+Tensor& ldexp_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::real, ldexp_expression);
+}
+Tensor& ldexp_(Tensor& a, const Tensor& b) { return torch_opencl::ldexp_out(a, b, a); }
+
+template <typename Number>
+double limit_of(bool is_greatest) {
+    using Limits = std::numeric_limits<Number>;
+    return static_cast<double>(is_greatest ? Limits::max() : Limits::lowest());
+}
+double limit_of(c10::ScalarType type, bool is_greatest) {
+    switch (type) {
+    case c10::kDouble: return limit_of<double>(is_greatest);
+    case c10::kHalf: return limit_of<c10::Half>(is_greatest);
+    case c10::kBFloat16: return limit_of<c10::BFloat16>(is_greatest);
+    default: return limit_of<float>(is_greatest);
+    }
+}
+Tensor& nan_to_num_out(const Tensor& a, std::optional<double> nan, std::optional<double> positive,
+                       std::optional<double> negative, Tensor& out) {
+    const auto type = a.scalar_type();
+    if (!at::isFloatingType(type))
+        return unary(a, out, Result::same, "a");
+    auto iter = TensorIterator::unary_op(out, a);
+    const Scalar values[] = {nan.value_or(0), positive.value_or(limit_of(type, true)),
+                             negative.value_or(limit_of(type, false))};
+    pointwise(iter, "a != a ? s0 : a == INFINITY ? s1 : a == -INFINITY ? s2 : a", iter.common_dtype(), values);
+    return out;
+}
+
 }  // namespace
 
 #define REGISTER(name, ...) m.impl(NATIVE_COMPLEX(#name ".out", name##_out));
@@ -255,6 +295,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE_COMPLEX("isposinf.out", isposinf_out));
     m.impl(NATIVE_COMPLEX("round.decimals_out", round_decimals_out));
     m.impl(NATIVE_COMPLEX("isnan", isnan));
+    m.impl(NATIVE("ldexp.Tensor", torch_opencl::ldexp));
+    m.impl(NATIVE("ldexp.out", ldexp_out));
+    m.impl(NATIVE("ldexp_", ldexp_));
+    m.impl(NATIVE("nan_to_num.out", nan_to_num_out));
     m.impl(NATIVE_COMPLEX("add.out", add_out));
     m.impl(NATIVE_COMPLEX("sub.out", sub_out));
     m.impl(NATIVE_COMPLEX("div.out_mode", div_mode_out));
