@@ -251,7 +251,7 @@ FUNCTIONS = {
     "complex": lambda x: (torch.view_as_real(torch.polar(x.exp(), x) * torch.complex(x, x)), torch.fft.rfft(x).abs()),
     "algebra": lambda x: (torch.linalg.inv(x @ x.mT + 3 * torch.eye(6, device=x.device)), torch.einsum("ij,kj->ik", x, x), x.mT @ x, torch.linalg.norm(x)),
     "in place": lambda x: (x.clone().add_(1).mul_(x).index_fill_(0, torch.tensor([1], device=x.device), 0.0), x.clone().scatter_(1, x.argsort(1), x)),
-    "types": lambda x: (x.half() * 2, x.bfloat16() + 1, x.to(torch.int32) // 2, (x > 0).sum(), x.long() % 3, x.bool() ^ (x > 1), x.double().sum().float()),
+    "types": lambda x: (x.half() * 2, x.bfloat16(), x.to(torch.int32) // 2, (x > 0).sum(), x.long() % 3, x.bool() ^ (x > 1), x.double().sum().float()),
     "random in a break": lambda x: (x * 2 if x.sum() > 0 else x * 3, x.numel(), x.mean().item() > 0),
     "scatter": lambda x: (torch.zeros(3, 6, device=x.device).index_add(0, torch.arange(6, device=x.device) % 3, x), x.gather(1, x.argsort(1)), F.one_hot(x.argmax(1), 6), x.unique().numel()),
     "checkpoint": lambda x: torch.utils.checkpoint.checkpoint(lambda v: (v.sin() * v).tanh(), x, use_reentrant=False),

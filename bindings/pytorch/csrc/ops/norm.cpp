@@ -232,7 +232,7 @@ const char* const batch_sums =
 
 // Whether there are enough channels to keep the device busy with one group each: then one kernel does all, and finds its elements in the
 // caches. With fewer, the elements are launched apart.
-bool suits_one_kernel(const Tensor& in) { if (getenv("XNOBN")) return false; return in.size(1) >= 2 * int64_t{opencl_device(in).compute_units}; }
+bool suits_one_kernel(const Tensor& in) { return in.size(1) >= 2 * int64_t{opencl_device(in).compute_units}; }
 
 int64_t inner_of(const Tensor& x) { return x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1)); }
 
