@@ -1,8 +1,8 @@
 // Scaled dot product attention: scores by one product, then scale, mask and softmax in one kernel, then the product with the values.
 // The gradient computes the probabilities again from the scores and the saved logarithms of their sums, so that between the two
 // passes only these are kept. Dropout, and queries that share keys, take PyTorch's own composition of operators.
-#include "native.h"
 #include "gemm.h"
+#include "native.h"
 #include "rows.h"
 
 #include <ATen/Functions.h>
@@ -213,7 +213,8 @@ Tensor result_like(const Tensor& query, int64_t channels) {
     if (query.size(3) == channels)
         return at::empty_like(query);
     std::array<int64_t, 4> order{0, 1, 2, 3}, back{};
-    std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
     at::DimVector sizes;
     for (size_t place = 0; place < order.size(); ++place) {
         sizes.push_back(order[place] == 3 ? channels : query.size(order[place]));

@@ -55,7 +55,8 @@ constexpr Form forms[] = {
 c10::ScalarType complex_type(const Tensor& parts) { return c10::toComplexType(parts.scalar_type()); }
 
 // The types of the operands are what they are; `compute` is a complex one.
-void elements(const Tensor& out, std::initializer_list<Tensor> inputs, const char* expression, c10::ScalarType compute) {
+void elements(const Tensor& out, std::initializer_list<Tensor> inputs, const char* expression,
+              c10::ScalarType compute) {
     at::TensorIteratorConfig config;
     config.add_output(out).check_all_same_dtype(false).set_check_mem_overlap(true);
     config.declare_static_dtype_and_device(out.scalar_type(), out.device());

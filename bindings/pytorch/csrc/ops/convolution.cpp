@@ -1,8 +1,8 @@
 // Convolutions of three dimensions as products of matrices: the places under the kernel become the columns of a matrix
 // [taps][images * places], a few images at a time so that the matrix stays below a bound. One product is over all places of these images,
 // so that small images fill tiles too. Two dimensions are images of one layer (PyTorch makes one dimension into two).
-#include "native.h"
 #include "gemm.h"
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>

@@ -278,7 +278,7 @@ Tensor& nan_to_num_out(const Tensor& a, std::optional<double> nan, std::optional
 
 #define REGISTER(name, ...) m.impl(NATIVE_COMPLEX(#name ".out", name##_out));
 #define REGISTER_COMPARISON(name, ...)                                                                                 \
-    m.impl(NATIVE_COMPLEX(#name ".Tensor_out", name##_out));                                                                           \
+    m.impl(NATIVE_COMPLEX(#name ".Tensor_out", name##_out));                                                           \
     m.impl(NATIVE_COMPLEX(#name ".Scalar_out", name##_scalar_out));
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {

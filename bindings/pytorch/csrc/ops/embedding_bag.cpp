@@ -105,8 +105,7 @@ Tensor dense_backward(const Tensor& grad, const Tensor& indices, const Tensor& b
 Tensor scales_backward(const Tensor& grad, const Tensor& weight, const Tensor& indices, const Tensor&,
                        const Tensor& bag_of, int64_t, int64_t padding) {
     const Tensor places = indices.to(at::kLong);
-    const Tensor products =
-        at::mul(grad.index_select(0, bag_of.to(at::kLong)), weight.index_select(0, places)).sum(1);
+    const Tensor products = at::mul(grad.index_select(0, bag_of.to(at::kLong)), weight.index_select(0, places)).sum(1);
     return padding >= 0 ? products.masked_fill_(at::eq(places, padding), 0) : products;
 }
 

@@ -122,14 +122,8 @@ bool prefers_transposed(const Factors& factors) {
 }
 
 Factors transposed(const Factors& factors) {
-    return {factors.device,
-            factors.product,
-            factors.b.transposed(),
-            factors.a.transposed(),
-            factors.c.transposed(),
-            factors.out.transposed(),
-            factors.has_c,
-            factors.type};
+    return {factors.device,         factors.product,          factors.b.transposed(), factors.a.transposed(),
+            factors.c.transposed(), factors.out.transposed(), factors.has_c,          factors.type};
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // mm, bmm, addmm, baddbmm, addmv, dot.
-#include "native.h"
 #include "gemm.h"
+#include "native.h"
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>

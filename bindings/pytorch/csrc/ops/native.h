@@ -8,10 +8,10 @@
 #include "fallback.h"
 #include "types.h"
 
+#include <ATen/core/IListRef.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/boxing/BoxedKernel.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/IListRef.h>
 #include <algorithm>
 #include <c10/util/Exception.h>
 
@@ -56,7 +56,7 @@ struct OrOnCpu<name, complex, function> {
         }
         static const c10::OperatorHandle op = find_operator(name.text);
         return c10::impl::BoxedKernelWrapper<Result(Arguments...)>::call(fallback_kernel(), op, c10::DispatchKeySet(),
-                                                                        std::forward<Arguments>(arguments)...);
+                                                                         std::forward<Arguments>(arguments)...);
     }
 };
 

@@ -332,9 +332,9 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
     const bool whole = mask[0] && suits_one_kernel(in);
     Tensor grad_in;
     {
-        Kernel& kernel = kernel_of(
-            device, std::string("batch sums ") + short_name(type) + (whole ? short_name(parameter_type) : ""),
-            "batch_sums", [&] { return batch_source(type, parameter_type, whole, batch_sums); });
+        Kernel& kernel =
+            kernel_of(device, std::string("batch sums ") + short_name(type) + (whole ? short_name(parameter_type) : ""),
+                      "batch_sums", [&] { return batch_source(type, parameter_type, whole, batch_sums); });
         Launch launch(device, kernel);
         launch.read(g).read(in).read(mean).read(invstd).written(sums).written(products);
         launch.value(in.size(0)).value(in.size(1)).value(inner_of(in));

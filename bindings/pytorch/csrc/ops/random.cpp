@@ -1,7 +1,7 @@
 // Random numbers: Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011). Element i of a tensor takes
 // the counter offset + i, whatever the device and the tensor's strides.
-#include "native.h"
 #include "../generator.h"
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>

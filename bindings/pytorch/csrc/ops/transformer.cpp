@@ -104,14 +104,13 @@ bool is_left_aligned(const Tensor&, const Tensor& mask) {
     const int64_t length = mask.size(1);
     if (mask.numel() == 0 || length == 1)
         return true;
-    const Tensor begins_again = at::logical_and(mask.narrow(1, 1, length - 1), mask.narrow(1, 0, length - 1).logical_not());
+    const Tensor begins_again =
+        at::logical_and(mask.narrow(1, 1, length - 1), mask.narrow(1, 0, length - 1).logical_not());
     return !begins_again.any().item<bool>();
 }
 
 // torch_opencl/encoder.py knows the message: an encoder then keeps its batch as it is, with the mask.
-Tensor nested(const Tensor&, const Tensor&, bool) {
-    TORCH_CHECK_NOT_IMPLEMENTED(false, "opencl: no nested tensors");
-}
+Tensor nested(const Tensor&, const Tensor&, bool) { TORCH_CHECK_NOT_IMPLEMENTED(false, "opencl: no nested tensors"); }
 
 }  // namespace
 

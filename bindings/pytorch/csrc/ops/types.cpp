@@ -97,12 +97,11 @@ constexpr const char* bfloat16_source =
 std::string compute_type_macros(c10::ScalarType type) {
     const Row& row = row_of(type);
     if (c10::isComplexType(type))
-        return std::string("typedef ") + row.compute + " T;\ntypedef " + compute_name(c10::toRealValueType(type)) + " R;\n" +
-               bfloat16_source;
+        return std::string("typedef ") + row.compute + " T;\ntypedef " + compute_name(c10::toRealValueType(type)) +
+               " R;\n" + bfloat16_source;
     return std::string("typedef ") + row.compute + " T;\n#define TMIN ((T)" + row.least + ")\n#define TMAX ((T)" +
            row.greatest + ")\n#define IS_FLOAT " + (is_floating(type) ? "1" : "0") + "\n#define IS_BOOL " +
-           (type == c10::kBool ? "1" : "0") + "\n" +
-           bfloat16_source;
+           (type == c10::kBool ? "1" : "0") + "\n" + bfloat16_source;
 }
 
 namespace {
