@@ -68,6 +68,7 @@ Device describe(cl_device_id id, int index) {
     device.compute_units = device_info<cl_uint>(id, CL_DEVICE_MAX_COMPUTE_UNITS);
     device.float_lanes = device_info<cl_uint>(id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
     device.group_size_max = device_info<size_t>(id, CL_DEVICE_MAX_WORK_GROUP_SIZE);
+    device.local_bytes = device_info<cl_ulong>(id, CL_DEVICE_LOCAL_MEM_SIZE);
     device.memory_bytes = device_info<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
     device.allocation_bytes_max = device_info<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     device.space = device_info<cl_uint>(id, CL_DEVICE_MEMORY_SPACE_POLDER);

@@ -29,6 +29,7 @@ struct Device {
     cl_uint float_lanes = 1;  // of its widest vectors
     size_t group_size_max = 1;
     cl_ulong memory_bytes = 0;
+    cl_ulong local_bytes = 0;  // of a work-group
     cl_ulong allocation_bytes_max = 0;
     cl_uint space = 0;  // Polder's memory space
 };

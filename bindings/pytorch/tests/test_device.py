@@ -1,10 +1,12 @@
 """Registration, devices, streams, events, random numbers, serialization."""
 import io
+import pathlib
 import subprocess
 import sys
 
 import pytest
 import torch
+import torch_opencl
 
 from conftest import platform_has_statistics
 
@@ -121,3 +123,16 @@ def test_a_child_of_a_fork_reports_that_it_cannot_use_devices():
             "if pid == 0:\n    try: torch.ones(1, device='opencl')\n    except RuntimeError as error: os._exit(7 if 'spawn' in str(error) else 1)\n"
             "    os._exit(0)\nprint(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))")
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "7\n"
+
+
+def test_the_library_knows_no_python():
+    text = (pathlib.Path(torch_opencl.__file__).parent / "libtorch_opencl.so").read_bytes()
+    assert b"libtorch_cpu" in text
+    assert not any(name in text for name in (b"libpython", b"libtorch_python", b"PyObject_", b"Py_Initialize"))
+
+
+def test_the_example_trains_and_plots(tmp_path):
+    example = pathlib.Path(__file__).parents[1] / "examples" / "train.py"
+    run = subprocess.run([sys.executable, example, "perceptron", "opencl", "6"], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert "operators that ran on the CPU: none" in run.stdout and "kernels a step" in run.stdout, run.stderr
+    assert (tmp_path / "train.png").read_bytes().startswith(b"\x89PNG")

@@ -50,14 +50,25 @@ def test_an_encoder_with_masks(device):
     check(encoder(), device, x, mask=causal, src_key_padding_mask=padding)
 
 
-def test_an_encoder_that_would_nest_its_batch(device):
+@pytest.mark.parametrize("options", [dict(), dict(norm=nn.LayerNorm(32)), dict(mask_check=False)])
+def test_an_encoder_that_nests_its_batch_on_the_cpu(options, device):
+    """Its result has zeros where the padding was; not where the mask leaves out a place in the middle."""
     torch.manual_seed(0)
-    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2, **options)
     padding = torch.zeros(3, 9, dtype=torch.bool)
     padding[1, 6:] = padding[2, 4:] = True
-    expected, got = evaluated(model, device, torch.randn(3, 9, 32), src_key_padding_mask=padding)
-    # The CPU's nested batch has zeros where the padding was.
-    torch.testing.assert_close(got.cpu()[~padding], expected[~padding], rtol=1e-4, atol=1e-5)
+    check(model, device, torch.randn(3, 9, 32), src_key_padding_mask=padding)
+    if options != dict(mask_check=False):
+        padding[0, 3] = True
+        check(model, device, torch.randn(3, 9, 32), src_key_padding_mask=padding)
+
+
+def test_an_encoder_in_torchscript(device):
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), 2)
+    x = torch.randn(3, 9, 32)
+    expected = model.eval()(x)
+    torch.testing.assert_close(torch.jit.script(model.to(device))(x.to(device)).cpu(), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("weights", [dict(need_weights=False), dict(need_weights=True),

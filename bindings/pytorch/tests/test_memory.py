@@ -248,3 +248,50 @@ assert torch.allclose(w.cpu(), torch.ones(2))
     if addresses == "buffers" and not platform_has_statistics():
         pytest.skip("only Polder is sure to have both extensions")
     run_alone(code, TORCH_OPENCL_ADDRESSES=addresses)
+
+
+def test_a_lazy_clone_is_copied_when_it_is_written(device):
+    x = torch.arange(1000.0, device=device)
+    y = torch._lazy_clone(x)
+    y.add_(1)
+    assert torch.equal(x.cpu(), torch.arange(1000.0)) and torch.equal(y.cpu(), torch.arange(1000.0) + 1)
+    z = torch.empty_like(x)
+    z.untyped_storage().copy_(x.untyped_storage())
+    assert torch.equal(z, x)
+
+
+@pytest.mark.parametrize("policy", ["backend:bufalloc", "backend:caching,max_split_size_mb:32", "backend:bucket"])
+def test_settings_of_the_implementation_choose_how_memory_is_allocated(policy):
+    if not platform_has_statistics():
+        pytest.skip("a setting of Polder")
+    run_alone("""
+import torch
+sizes = [1000, 70000, 3 << 20, 12345]
+for turn in range(3):
+    kept = [torch.full((size,), float(size), device="opencl") for size in sizes]
+    assert all((x == size).all() for x, size in zip(kept, sizes))
+    assert torch.opencl.memory_allocated() >= 4 * sum(sizes)
+    del kept
+torch.opencl.empty_cache()
+assert torch.opencl.memory_allocated() == 0
+assert torch.opencl.memory_reserved() <= 64 << 20
+""", POLDER_ALLOC_CONF=policy, POCL_DEVICES="discrete")
+
+
+def test_a_full_memory_is_reported_with_what_takes_it():
+    if not platform_has_statistics():
+        pytest.skip("the report is Polder's")
+    run_alone("""
+import torch
+kept = []
+try:
+    for _ in range(40):
+        kept.append(torch.ones(1 << 20, dtype=torch.uint8, device="opencl"))
+    raise SystemExit("the memory is never full")
+except torch.OutOfMemoryError as error:
+    assert all(part in str(error) for part in ("tried to allocate 1048576", "live 16777216 in 16 blocks", "trimmed")), error
+count = len(kept)
+del kept[0]
+kept.append(torch.ones(1 << 20, dtype=torch.uint8, device="opencl"))  # what is released is there again
+assert 8 <= count <= 16
+""", POCL_DEVICES="discrete", POCL_DISCRETE0_PARAMETERS="memory=16M")

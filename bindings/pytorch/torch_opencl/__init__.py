@@ -27,11 +27,12 @@ def _register():
     _check_version()
     torch.ops.load_library(str(_LIBRARY))
     torch.utils.rename_privateuse1_backend("opencl")
-    from . import opencl
+    from . import encoder, opencl
 
     torch._register_device_module("opencl", opencl)
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     _name_device_for_dlpack()
+    encoder.zero_what_is_padded()
 
 
 def _name_device_for_dlpack():

@@ -1,5 +1,6 @@
 // Pointwise operators with scalars or three tensors: activations and their gradients, clamping, selection, losses before their
 // reduction.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/ExpandUtils.h>
@@ -328,60 +329,60 @@ Tensor cross_entropy_backward(const Tensor& grad, const Tensor& a, const Tensor&
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("clamp.out", clamp_out);
-    m.impl("clamp_min.out", clamp_min_out);
-    m.impl("clamp_max.out", clamp_max_out);
-    m.impl("clamp.Tensor_out", clamp_tensor_out);
-    m.impl("clamp_min.Tensor_out", clamp_min_tensor_out);
-    m.impl("clamp_max.Tensor_out", clamp_max_tensor_out);
-    m.impl("relu", relu);
-    m.impl("relu_", relu_);
-    m.impl("hardtanh", hardtanh);
-    m.impl("hardtanh_", hardtanh_);
-    m.impl("hardtanh.out", hardtanh_out);
-    m.impl("hardtanh_backward", hardtanh_backward);
-    m.impl("threshold.out", threshold_out);
-    m.impl("threshold_backward.grad_input", threshold_backward_out);
-    m.impl("leaky_relu.out", leaky_relu_out);
-    m.impl("leaky_relu_backward.grad_input", leaky_relu_backward_out);
-    m.impl("elu.out", elu_out);
-    m.impl("elu_backward.grad_input", elu_backward_out);
-    m.impl("softplus.out", softplus_out);
-    m.impl("softplus_backward.grad_input", softplus_backward_out);
-    m.impl("gelu.out", gelu_out);
-    m.impl("gelu_backward.grad_input", gelu_backward_out);
-    m.impl("hardswish", hardswish);
-    m.impl("hardswish_", hardswish_);
-    m.impl("hardswish_backward", hardswish_backward);
-    m.impl("log_sigmoid_forward", log_sigmoid);
-    m.impl("log_sigmoid_forward.output", log_sigmoid_out);
-    m.impl("log_sigmoid_backward", log_sigmoid_backward);
-    m.impl("log_sigmoid_backward.grad_input", log_sigmoid_backward_out);
-    m.impl("_prelu_kernel", prelu);
-    m.impl("_prelu_kernel_backward", prelu_backward);
-    m.impl("huber_loss", huber_loss);
-    m.impl("huber_loss.out", huber_loss_out);
-    m.impl("huber_loss_backward.out", huber_loss_backward_out);
-    m.impl("glu.out", glu_out);
-    m.impl("glu_backward", glu_backward);
-    m.impl("glu_backward.grad_input", glu_backward_out);
-    m.impl("binary_cross_entropy", cross_entropy);
-    m.impl("binary_cross_entropy.out", cross_entropy_out);
-    m.impl("binary_cross_entropy_backward", cross_entropy_backward);
-    m.impl("binary_cross_entropy_backward.grad_input", cross_entropy_backward_out);
-    m.impl("where.self", where);
-    m.impl("where.self_out", where_out);
-    m.impl("masked_fill_.Scalar", masked_fill_scalar_);
-    m.impl("masked_fill_.Tensor", masked_fill_tensor_);
-    m.impl("lerp.Scalar_out", lerp_scalar_out);
-    m.impl("lerp.Tensor_out", lerp_tensor_out);
-    m.impl("addcmul.out", addcmul_out);
-    m.impl("addcdiv.out", addcdiv_out);
-    m.impl("mse_loss.out", mse_loss_out);
-    m.impl("mse_loss_backward", mse_loss_backward);
-    m.impl("mse_loss_backward.grad_input", mse_loss_backward_out);
-    m.impl("smooth_l1_loss.out", smooth_l1_loss_out);
-    m.impl("smooth_l1_loss_backward.grad_input", smooth_l1_loss_backward_out);
+    m.impl(NATIVE("clamp.out", clamp_out));
+    m.impl(NATIVE("clamp_min.out", clamp_min_out));
+    m.impl(NATIVE("clamp_max.out", clamp_max_out));
+    m.impl(NATIVE("clamp.Tensor_out", clamp_tensor_out));
+    m.impl(NATIVE("clamp_min.Tensor_out", clamp_min_tensor_out));
+    m.impl(NATIVE("clamp_max.Tensor_out", clamp_max_tensor_out));
+    m.impl(NATIVE("relu", relu));
+    m.impl(NATIVE("relu_", relu_));
+    m.impl(NATIVE("hardtanh", hardtanh));
+    m.impl(NATIVE("hardtanh_", hardtanh_));
+    m.impl(NATIVE("hardtanh.out", hardtanh_out));
+    m.impl(NATIVE("hardtanh_backward", hardtanh_backward));
+    m.impl(NATIVE("threshold.out", threshold_out));
+    m.impl(NATIVE("threshold_backward.grad_input", threshold_backward_out));
+    m.impl(NATIVE("leaky_relu.out", leaky_relu_out));
+    m.impl(NATIVE("leaky_relu_backward.grad_input", leaky_relu_backward_out));
+    m.impl(NATIVE("elu.out", elu_out));
+    m.impl(NATIVE("elu_backward.grad_input", elu_backward_out));
+    m.impl(NATIVE("softplus.out", softplus_out));
+    m.impl(NATIVE("softplus_backward.grad_input", softplus_backward_out));
+    m.impl(NATIVE("gelu.out", gelu_out));
+    m.impl(NATIVE("gelu_backward.grad_input", gelu_backward_out));
+    m.impl(NATIVE("hardswish", hardswish));
+    m.impl(NATIVE("hardswish_", hardswish_));
+    m.impl(NATIVE("hardswish_backward", hardswish_backward));
+    m.impl(NATIVE("log_sigmoid_forward", log_sigmoid));
+    m.impl(NATIVE("log_sigmoid_forward.output", log_sigmoid_out));
+    m.impl(NATIVE("log_sigmoid_backward", log_sigmoid_backward));
+    m.impl(NATIVE("log_sigmoid_backward.grad_input", log_sigmoid_backward_out));
+    m.impl(NATIVE("_prelu_kernel", prelu));
+    m.impl(NATIVE("_prelu_kernel_backward", prelu_backward));
+    m.impl(NATIVE("huber_loss", huber_loss));
+    m.impl(NATIVE("huber_loss.out", huber_loss_out));
+    m.impl(NATIVE("huber_loss_backward.out", huber_loss_backward_out));
+    m.impl(NATIVE("glu.out", glu_out));
+    m.impl(NATIVE("glu_backward", glu_backward));
+    m.impl(NATIVE("glu_backward.grad_input", glu_backward_out));
+    m.impl(NATIVE("binary_cross_entropy", cross_entropy));
+    m.impl(NATIVE("binary_cross_entropy.out", cross_entropy_out));
+    m.impl(NATIVE("binary_cross_entropy_backward", cross_entropy_backward));
+    m.impl(NATIVE("binary_cross_entropy_backward.grad_input", cross_entropy_backward_out));
+    m.impl(NATIVE_COMPLEX("where.self", where));
+    m.impl(NATIVE_COMPLEX("where.self_out", where_out));
+    m.impl(NATIVE_COMPLEX("masked_fill_.Scalar", masked_fill_scalar_));
+    m.impl(NATIVE_COMPLEX("masked_fill_.Tensor", masked_fill_tensor_));
+    m.impl(NATIVE("lerp.Scalar_out", lerp_scalar_out));
+    m.impl(NATIVE("lerp.Tensor_out", lerp_tensor_out));
+    m.impl(NATIVE_COMPLEX("addcmul.out", addcmul_out));
+    m.impl(NATIVE_COMPLEX("addcdiv.out", addcdiv_out));
+    m.impl(NATIVE("mse_loss.out", mse_loss_out));
+    m.impl(NATIVE("mse_loss_backward", mse_loss_backward));
+    m.impl(NATIVE("mse_loss_backward.grad_input", mse_loss_backward_out));
+    m.impl(NATIVE("smooth_l1_loss.out", smooth_l1_loss_out));
+    m.impl(NATIVE("smooth_l1_loss_backward.grad_input", smooth_l1_loss_backward_out));
 }
 
 }  // namespace torch_opencl

@@ -2,11 +2,13 @@
 // The gradient computes the probabilities again from the scores and the saved logarithms of their sums, so that between the two
 // passes only these are kept. Dropout, and queries that share keys, take PyTorch's own composition of operators.
 #include "gemm.h"
+#include "native.h"
 #include "rows.h"
 
 #include <ATen/Functions.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <algorithm>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -205,6 +207,22 @@ Kernel& kernel_for(const Attention& attention, const char* name, const char* bod
     });
 }
 
+// The result's dimensions have the order in memory that the query's have: compiled code relies on it (meta__scaled_dot_product_fused_attention_overrideable
+// of PyTorch).
+Tensor result_like(const Tensor& query, int64_t channels) {
+    if (query.size(3) == channels)
+        return at::empty_like(query);
+    std::array<int64_t, 4> order{0, 1, 2, 3}, back{};
+    std::stable_sort(order.begin(), order.end(),
+                     [&](int64_t a, int64_t b) { return query.stride(a) > query.stride(b); });
+    at::DimVector sizes;
+    for (size_t place = 0; place < order.size(); ++place) {
+        sizes.push_back(order[place] == 3 ? channels : query.size(order[place]));
+        back[static_cast<size_t>(order[place])] = static_cast<int64_t>(place);
+    }
+    return at::empty(sizes, query.options().memory_format(at::MemoryFormat::Contiguous)).permute(back);
+}
+
 using Forward = std::tuple<Tensor, Tensor, Tensor, Tensor, c10::SymInt, c10::SymInt, Tensor, Tensor, Tensor>;
 
 Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, const OptionalTensor& bias, double dropout,
@@ -222,10 +240,7 @@ Forward forward(const Tensor& query, const Tensor& key, const Tensor& value, con
         add_parameters(launch, attention);
         run_rows(launch, sums.numel());
     }
-    // In the memory order that the next layer uses: [batch, query, head, channel].
-    Tensor out = at::empty({query.size(0), query.size(2), query.size(1), value.size(3)},
-                           query.options().memory_format(at::MemoryFormat::Contiguous))
-                     .transpose(1, 2);
+    const Tensor out = result_like(query, value.size(3));
     multiply({scores, value, out});
     const Tensor none = at::empty({}, query.options().dtype(at::kLong));
     return {out, sums, Tensor(), Tensor(), query.size(2), key.size(2), none, none, Tensor()};
@@ -271,9 +286,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> backward(const Tensor& grad_out, cons
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_fused_sdp_choice", choose);
-    m.impl("_scaled_dot_product_fused_attention_overrideable", forward);
-    m.impl("_scaled_dot_product_fused_attention_overrideable_backward", backward);
+    m.impl("_fused_sdp_choice", choose);  // composed of operators for types without kernels
+    m.impl(NATIVE("_scaled_dot_product_fused_attention_overrideable", forward));
+    m.impl(NATIVE("_scaled_dot_product_fused_attention_overrideable_backward", backward));
 }
 
 }  // namespace torch_opencl

@@ -2,6 +2,7 @@
 // [taps][images * places], a few images at a time so that the matrix stays below a bound. One product is over all places of these images,
 // so that small images fill tiles too. Two dimensions are images of one layer (PyTorch makes one dimension into two).
 #include "gemm.h"
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -328,8 +329,8 @@ Gradients convolution_backward(const Tensor& grad_out, const Tensor& input, cons
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("convolution_overrideable", convolution);
-    m.impl("convolution_backward_overrideable", convolution_backward);
+    m.impl(NATIVE("convolution_overrideable", convolution));
+    m.impl(NATIVE("convolution_backward_overrideable", convolution_backward));
 }
 
 }  // namespace torch_opencl

@@ -48,6 +48,26 @@ void copy_unknown_elements(const at::Tensor& target, const at::Tensor& source) {
         at::view_as_real(plain(target)).select(-1, 1).neg_();
 }
 
+// Casts to complex numbers, and between two types of them. False where there is no kernel.
+bool cast_complex(const at::Tensor& target, const at::Tensor& source) {
+    const bool has_double = opencl_device(target).has_double;
+    const auto type = target.scalar_type(), from = source.scalar_type();
+    const auto is_cast = [has_double](c10::ScalarType each) {
+        return is_supported(each, has_double) || is_supported_complex(each, has_double);
+    };
+    if (!is_supported_complex(type, has_double) || !is_cast(from) || target.is_conj() || target.is_neg())
+        return false;
+    auto iter = at::TensorIteratorConfig()
+                    .add_output(target)
+                    .add_owned_const_input(source.resolve_conj().resolve_neg())
+                    .resize_outputs(false)
+                    .check_all_same_dtype(false)
+                    .set_check_mem_overlap(true)
+                    .build();
+    pointwise(iter, "a", c10::isComplexType(from) && from != type ? c10::kComplexDouble : type);
+    return true;
+}
+
 void copy_elements(const at::Tensor& target, const at::Tensor& source) {
     if (has_same_bytes(target, source)) {
         if (target.data_ptr() != source.data_ptr())
@@ -59,7 +79,9 @@ void copy_elements(const at::Tensor& target, const at::Tensor& source) {
     if (!is_supported(type, has_double) || !is_supported(source.scalar_type(), has_double)) {
         if (source.scalar_type() == type)
             return copy_unknown_elements(target, source);
-        // Casts from and to complex numbers and the like: by way of the host.
+        if (cast_complex(target, source))
+            return;
+        // Casts from and to other types: by way of the host.
         target.copy_(source.contiguous().to(at::kCPU).to(type));
         return;
     }

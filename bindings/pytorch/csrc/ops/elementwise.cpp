@@ -1,8 +1,10 @@
 // Pointwise operators of one and two tensors, from tables. PyTorch makes the functional and in-place forms of most of them from
 // the forms with an output.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/ScalarOps.h>
+#include <limits>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -21,7 +23,8 @@ Tensor& unary(const Tensor& a, Tensor& out, Result result, const char* expressio
     return out;
 }
 
-Tensor& to_bool(const Tensor& a, Tensor& out, const char* expression) {
+// The result has the type of `out`.
+Tensor& with_own_type(const Tensor& a, Tensor& out, const char* expression) {
     auto iter = at::TensorIteratorConfig()
                     .add_output(out)
                     .add_const_input(a)
@@ -45,6 +48,8 @@ Tensor& compare(const Tensor& a, const Tensor& b, Tensor& out, const char* expre
     pointwise(iter, expression, iter.common_dtype());
     return out;
 }
+
+constexpr const char* ldexp_expression = "ldexp(a, (int)clamp(b, (T)-9999, (T)9999))";
 
 #define UNARY(X)                                                                                                       \
     X(acos, real, "acos(a)")                                                                                           \
@@ -99,19 +104,20 @@ UNARY(DEFINE)
 ROUNDING(DEFINE_ROUNDING)
 
 Tensor& abs_out(const Tensor& a, Tensor& out) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!a.is_complex(), "opencl: abs of complex numbers");
+    if (a.is_complex())
+        return with_own_type(a, out, "t_abs(a)");
     return unary(a, out, Result::same, "t_abs(a)");
 }
 Tensor& sgn_out(const Tensor& a, Tensor& out) { return unary(a, out, Result::same, "t_sign(a)"); }
-Tensor& logical_not_out(const Tensor& a, Tensor& out) { return to_bool(a, out, "a == 0"); }
+Tensor& logical_not_out(const Tensor& a, Tensor& out) { return with_own_type(a, out, "a == 0"); }
 Tensor& signbit_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "signbit(a) != 0" : "a < 0");
 }
 Tensor& isneginf_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == -INFINITY" : "0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "a == -INFINITY" : "0");
 }
 Tensor& isposinf_out(const Tensor& a, Tensor& out) {
-    return to_bool(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
+    return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
 }
 Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
     auto iter = TensorIterator::unary_op(out, a);
@@ -121,7 +127,7 @@ Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
 }
 Tensor isnan(const Tensor& a) {
     Tensor out = at::empty_like(a, a.options().dtype(at::kBool));
-    return to_bool(a, out, "a != a");
+    return with_own_type(a, out, "a != a");
 }
 
 #define BINARY(X)                                                                                                      \
@@ -231,12 +237,49 @@ Tensor& pow_base_out(const Scalar& a, const Tensor& b, Tensor& out) {
     return pow_out(at::native::wrapped_scalar_tensor(a), b, out);
 }
 
+// PyTorch's own function of this name asks each backend for a kernel of it.
+Tensor ldexp(const Tensor& a, const Tensor& b) {
+    Tensor out;
+    auto iter = TensorIterator::binary_float_op(out, a, b);
+    pointwise(iter, ldexp_expression, iter.common_dtype());
+    return iter.output();
+}
+Tensor& ldexp_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    return binary(a, b, out, Result::real, ldexp_expression);
+}
+Tensor& ldexp_(Tensor& a, const Tensor& b) { return torch_opencl::ldexp_out(a, b, a); }
+
+template <typename Number>
+double limit_of(bool is_greatest) {
+    using Limits = std::numeric_limits<Number>;
+    return static_cast<double>(is_greatest ? Limits::max() : Limits::lowest());
+}
+double limit_of(c10::ScalarType type, bool is_greatest) {
+    switch (type) {
+    case c10::kDouble: return limit_of<double>(is_greatest);
+    case c10::kHalf: return limit_of<c10::Half>(is_greatest);
+    case c10::kBFloat16: return limit_of<c10::BFloat16>(is_greatest);
+    default: return limit_of<float>(is_greatest);
+    }
+}
+Tensor& nan_to_num_out(const Tensor& a, std::optional<double> nan, std::optional<double> positive,
+                       std::optional<double> negative, Tensor& out) {
+    const auto type = a.scalar_type();
+    if (!at::isFloatingType(type))
+        return unary(a, out, Result::same, "a");
+    auto iter = TensorIterator::unary_op(out, a);
+    const Scalar values[] = {nan.value_or(0), positive.value_or(limit_of(type, true)),
+                             negative.value_or(limit_of(type, false))};
+    pointwise(iter, "a != a ? s0 : a == INFINITY ? s1 : a == -INFINITY ? s2 : a", iter.common_dtype(), values);
+    return out;
+}
+
 }  // namespace
 
-#define REGISTER(name, ...) m.impl(#name ".out", name##_out);
+#define REGISTER(name, ...) m.impl(NATIVE_COMPLEX(#name ".out", name##_out));
 #define REGISTER_COMPARISON(name, ...)                                                                                 \
-    m.impl(#name ".Tensor_out", name##_out);                                                                           \
-    m.impl(#name ".Scalar_out", name##_scalar_out);
+    m.impl(NATIVE_COMPLEX(#name ".Tensor_out", name##_out));                                                           \
+    m.impl(NATIVE_COMPLEX(#name ".Scalar_out", name##_scalar_out));
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     UNARY(REGISTER)
@@ -244,35 +287,39 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     BINARY(REGISTER)
     COMPARISON(REGISTER_COMPARISON)
     LOGICAL(REGISTER)
-    m.impl("abs.out", abs_out);
-    m.impl("sgn.out", sgn_out);
-    m.impl("logical_not.out", logical_not_out);
-    m.impl("signbit.out", signbit_out);
-    m.impl("isneginf.out", isneginf_out);
-    m.impl("isposinf.out", isposinf_out);
-    m.impl("round.decimals_out", round_decimals_out);
-    m.impl("isnan", isnan);
-    m.impl("add.out", add_out);
-    m.impl("sub.out", sub_out);
-    m.impl("div.out_mode", div_mode_out);
-    m.impl("floor_divide.out", floor_divide_out);
-    m.impl("floor_divide", floor_divide);
-    m.impl("floor_divide_.Tensor", floor_divide_);
-    m.impl("remainder.Tensor_out", remainder_out);
-    m.impl("bitwise_and.Tensor_out", bitwise_and_out);
-    m.impl("bitwise_or.Tensor_out", bitwise_or_out);
-    m.impl("bitwise_xor.Tensor_out", bitwise_xor_out);
-    m.impl("sigmoid_backward.grad_input", sigmoid_grad_out);
-    m.impl("tanh_backward.grad_input", tanh_grad_out);
-    m.impl("silu_backward.grad_input", silu_grad_out);
-    m.impl("hardsigmoid_backward.grad_input", hardsigmoid_grad_out);
-    m.impl("xlogy.OutTensor", xlogy_out);
-    m.impl("fmod.Tensor_out", fmod_out);
-    m.impl("fmax.out", fmax_out);
-    m.impl("fmin.out", fmin_out);
-    m.impl("pow.Tensor_Tensor_out", pow_out);
-    m.impl("pow.Tensor_Scalar_out", pow_scalar_out);
-    m.impl("pow.Scalar_out", pow_base_out);
+    m.impl(NATIVE_COMPLEX("abs.out", abs_out));
+    m.impl(NATIVE_COMPLEX("sgn.out", sgn_out));
+    m.impl(NATIVE_COMPLEX("logical_not.out", logical_not_out));
+    m.impl(NATIVE_COMPLEX("signbit.out", signbit_out));
+    m.impl(NATIVE_COMPLEX("isneginf.out", isneginf_out));
+    m.impl(NATIVE_COMPLEX("isposinf.out", isposinf_out));
+    m.impl(NATIVE_COMPLEX("round.decimals_out", round_decimals_out));
+    m.impl(NATIVE_COMPLEX("isnan", isnan));
+    m.impl(NATIVE("ldexp.Tensor", torch_opencl::ldexp));
+    m.impl(NATIVE("ldexp.out", ldexp_out));
+    m.impl(NATIVE("ldexp_", ldexp_));
+    m.impl(NATIVE("nan_to_num.out", nan_to_num_out));
+    m.impl(NATIVE_COMPLEX("add.out", add_out));
+    m.impl(NATIVE_COMPLEX("sub.out", sub_out));
+    m.impl(NATIVE_COMPLEX("div.out_mode", div_mode_out));
+    m.impl(NATIVE_COMPLEX("floor_divide.out", floor_divide_out));
+    m.impl(NATIVE_COMPLEX("floor_divide", floor_divide));
+    m.impl(NATIVE_COMPLEX("floor_divide_.Tensor", floor_divide_));
+    m.impl(NATIVE_COMPLEX("remainder.Tensor_out", remainder_out));
+    m.impl(NATIVE_COMPLEX("bitwise_and.Tensor_out", bitwise_and_out));
+    m.impl(NATIVE_COMPLEX("bitwise_or.Tensor_out", bitwise_or_out));
+    m.impl(NATIVE_COMPLEX("bitwise_xor.Tensor_out", bitwise_xor_out));
+    m.impl(NATIVE_COMPLEX("sigmoid_backward.grad_input", sigmoid_grad_out));
+    m.impl(NATIVE_COMPLEX("tanh_backward.grad_input", tanh_grad_out));
+    m.impl(NATIVE_COMPLEX("silu_backward.grad_input", silu_grad_out));
+    m.impl(NATIVE_COMPLEX("hardsigmoid_backward.grad_input", hardsigmoid_grad_out));
+    m.impl(NATIVE_COMPLEX("xlogy.OutTensor", xlogy_out));
+    m.impl(NATIVE_COMPLEX("fmod.Tensor_out", fmod_out));
+    m.impl(NATIVE_COMPLEX("fmax.out", fmax_out));
+    m.impl(NATIVE_COMPLEX("fmin.out", fmin_out));
+    m.impl(NATIVE_COMPLEX("pow.Tensor_Tensor_out", pow_out));
+    m.impl(NATIVE_COMPLEX("pow.Tensor_Scalar_out", pow_scalar_out));
+    m.impl(NATIVE_COMPLEX("pow.Scalar_out", pow_base_out));
 }
 
 }  // namespace torch_opencl

@@ -98,7 +98,9 @@ at::Tensor& set_empty(at::Tensor& self) {
 }
 
 at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
-    if (!is_supported(self.scalar_type(), true))
+    const bool has_double = opencl_device(self).has_double;
+    const auto type = self.scalar_type();
+    if ((!is_supported(type, has_double) && !is_supported_complex(type, has_double)) || self.is_conj())
         return self.copy_(at::full({}, value, self.options().device(at::kCPU)));
     auto iter = at::TensorIteratorConfig()
                     .add_output(self)
@@ -106,7 +108,7 @@ at::Tensor& fill_scalar(at::Tensor& self, const at::Scalar& value) {
                     .check_all_same_dtype(false)
                     .set_check_mem_overlap(false)
                     .build();
-    pointwise(iter, "s0", self.scalar_type(), value);
+    pointwise(iter, "s0", type, value);
     return self;
 }
 

@@ -50,6 +50,14 @@ void reset_fallback_counts() {
     counts().by_name.clear();
 }
 
+c10::BoxedKernel fallback_kernel() { return c10::BoxedKernel::makeFromFunction<&run_on_cpu>(); }
+
+c10::OperatorHandle find_operator(const std::string& name) {
+    const size_t dot = name.find('.');
+    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+    return c10::Dispatcher::singleton().findSchemaOrThrow(("aten::" + name.substr(0, dot)).c_str(), overload.c_str());
+}
+
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>()); }
 
 }  // namespace torch_opencl

@@ -1,4 +1,5 @@
-// Operators on lists of tensors, with one kernel for several tensors. Optimizers use them for their counters of steps.
+// Operators on lists of tensors as one kernel for several of them: what optimizers do to their counters of steps.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -61,6 +62,6 @@ void add_to_each(at::TensorList tensors, const Scalar& value) {
 
 }  // namespace
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("_foreach_add_.Scalar", add_to_each); }
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl(NATIVE("_foreach_add_.Scalar", add_to_each)); }
 
 }  // namespace torch_opencl

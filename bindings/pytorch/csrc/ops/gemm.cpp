@@ -53,16 +53,9 @@ void multiply()" TORCH_OPENCL_FACTORS R"( PACKED_PARAMETER) {
 }
 )";
 
-at::Tensor with_batch(const at::Tensor& matrix) {
-    at::Tensor made = matrix;
-    while (made.dim() < 4)
-        made = made.unsqueeze(0);
-    return made;
-}
-
 // Tile by tile.
 void multiply_tiles(Factors& factors) {
-    at::Tensor& b = factors.b;
+    Operand& b = factors.b;
     const Tile tile = tile_of(factors);
     const int64_t rows = factors.a.size(2);
     const bool b_is_apart = b.stride(3) != 1 && b.size(3) > 1 && rows > tile.rows;
@@ -104,12 +97,12 @@ void multiply(const Product& product) {
     const auto type = out.scalar_type();
     check_supported(type, device.index, "a matrix product");
     const bool has_c = product.c.defined() && product.beta.toComplexDouble() != 0.0;
-    const at::Tensor to = with_batch(out);
+    const Operand to(out);
     Factors factors{device,
                     product,
-                    with_batch(product.a),
-                    with_batch(product.b),
-                    has_c ? with_batch(product.c.expand(out.sizes())) : to,
+                    Operand(product.a),
+                    Operand(product.b),
+                    has_c ? Operand(product.c.expand(out.sizes())) : to,
                     to,
                     has_c,
                     type};

@@ -97,12 +97,6 @@ int64_t element_bytes(const Factors& factors) { return static_cast<int64_t>(scal
 
 int64_t depth_for(const Factors& factors) { return element_bytes(factors) > 4 ? 128 : 256; }
 
-cl_ulong local_bytes_of(const Device& device) {
-    cl_ulong bytes = 0;
-    check(clGetDeviceInfo(device.id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof(bytes), &bytes, nullptr), "clGetDeviceInfo");
-    return bytes;
-}
-
 // A block of a in local memory.
 int64_t packed_elements(const Factors& factors) {
     const Tile tile = tile_of(factors);
@@ -113,12 +107,12 @@ int64_t packed_elements(const Factors& factors) {
 int64_t waiting_rows(const Factors& factors, int64_t group_columns) {
     const int64_t size = element_bytes(factors), rows_each = tile_of(factors).rows;
     const int64_t blocks = (packed_elements(factors) + group_columns * depth_for(factors)) * size;
-    const int64_t rows = (static_cast<int64_t>(local_bytes_of(factors.device)) - blocks) / (group_columns * size);
+    const int64_t rows = (static_cast<int64_t>(factors.device.local_bytes) - blocks) / (group_columns * size);
     return std::min(group_rows_max, rows / rows_each * rows_each);
 }
 
-// Whether elements of neighbouring rows are neighbours in memory, and those of neighbouring columns are not.
-bool has_dense_rows(const at::Tensor& matrix) { return matrix.stride(2) == 1 && matrix.stride(3) != 1; }
+// Whether neighbouring rows, and not neighbouring columns, are neighbours in memory.
+bool has_dense_rows(const Operand& matrix) { return matrix.stride(2) == 1 && matrix.stride(3) != 1; }
 
 // The narrower one of the factors should be b, which is copied once for many rows. With b transposed this saves the slower copy of the
 // wider one; with a transposed, a's blocks are copied again for each group of panels.
@@ -128,9 +122,8 @@ bool prefers_transposed(const Factors& factors) {
 }
 
 Factors transposed(const Factors& factors) {
-    const auto turned = [](const at::Tensor& matrix) { return matrix.transpose(2, 3); };
-    return {factors.device,    factors.product,     turned(factors.b), turned(factors.a),
-            turned(factors.c), turned(factors.out), factors.has_c,     factors.type};
+    return {factors.device,         factors.product,          factors.b.transposed(), factors.a.transposed(),
+            factors.c.transposed(), factors.out.transposed(), factors.has_c,          factors.type};
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ void multiply_groups(const Factors& factors) {
     const int64_t part_depth = std::max((shape.k + count - 1) / count + depth - 1, depth) / depth * depth;
     count = std::max<int64_t>((shape.k + part_depth - 1) / part_depth, 1);
     const bool in_parts = count > 1, has_split = factors.product.split > 0;
-    const auto has_dense_rows = [](const at::Tensor& matrix) { return matrix.stride(2) == 1 && matrix.size(2) > 1; };
+    const auto has_dense_rows = [](const Operand& matrix) { return matrix.stride(2) == 1 && matrix.size(2) > 1; };
     const bool a_is_dense = factors.a.stride(3) == 1, b_is_dense = factors.b.stride(3) == 1;
     const bool a_has_dense_rows = !a_is_dense && has_dense_rows(factors.a);
     const bool b_has_dense_rows = !b_is_dense && has_dense_rows(factors.b);
@@ -165,8 +165,8 @@ void multiply_groups(const Factors& factors) {
                compute_name(factors.type) + vector + " Vector;\n" + kernel_text;
     };
     const at::Tensor parts = in_parts ? at::empty({count * batches * shape.m * shape.n},
-                                                  factors.out.options().dtype(compute_type(factors.type)))
-                                      : factors.out;
+                                                  factors.product.out.options().dtype(compute_type(factors.type)))
+                                      : factors.product.out;
     {
         Launch launch(factors.device,
                       kernel_of(factors.device, "multiply_groups " + variant, "multiply_groups", source));

@@ -2,6 +2,7 @@
 #include "gemm_source.h"
 
 #include <limits>
+#include <utility>
 
 namespace torch_opencl {
 namespace {
@@ -44,9 +45,9 @@ typedef struct { long m, n, k, panels, inner_count, group_rows; Matrix a, b, c, 
 #define FINISH_ROWS if (is_plain) { FOR_ROWS(FINISH_PLAIN) } else { FOR_ROWS(FINISH) }
 )";
 
-Matrix strides_of(const at::Tensor& matrix) {
-    // A matrix with a single row or column, or a single matrix of a batch, is repeated for all of the result: its stride is 0.
-    const auto stride = [&](int64_t dim) { return matrix.size(dim) == 1 ? 0 : matrix.stride(dim); };
+Matrix strides_of(const Operand& matrix) {
+    // One row, column or matrix serves for all of the result's.
+    const auto stride = [&](size_t dim) { return matrix.size(dim) == 1 ? 0 : matrix.stride(dim); };
     return {stride(2), stride(3), stride(0), stride(1)};
 }
 
@@ -59,6 +60,21 @@ const char* c_column(const Factors& factors) {
 bool gathers_c(const Factors& factors) { return factors.has_c && strides_of(factors.c).column > 1; }
 
 }  // namespace
+
+Operand::Operand(at::Tensor matrix) : tensor_(std::move(matrix)) {
+    const auto dims = static_cast<size_t>(tensor_.dim()), missing = sizes_.size() - dims;
+    for (size_t d = 0; d < dims; ++d) {
+        sizes_[missing + d] = tensor_.sizes()[d];
+        strides_[missing + d] = tensor_.strides()[d];
+    }
+}
+
+Operand Operand::transposed() const {
+    Operand turned = *this;
+    std::swap(turned.sizes_[2], turned.sizes_[3]);
+    std::swap(turned.strides_[2], turned.strides_[3]);
+    return turned;
+}
 
 Tile tile_of(const Factors& factors) {
     const bool has_wide_vectors = !factors.device.is_gpu && factors.device.float_lanes >= 16;
@@ -104,7 +120,7 @@ std::string product_key(const Factors& factors, bool b_is_dense) {
 }
 
 void add_factors(Launch& launch, const Factors& factors, const Shape& shape) {
-    launch.read(factors.a).read(factors.b).read(factors.c).written(factors.out);
+    launch.read(factors.a.tensor()).read(factors.b.tensor()).read(factors.c.tensor()).written(factors.out.tensor());
     launch.scalar(scalar_bytes(factors.product.alpha, factors.type));
     launch.scalar(scalar_bytes(factors.product.beta, factors.type)).value(shape);
 }

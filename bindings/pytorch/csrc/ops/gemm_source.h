@@ -8,6 +8,7 @@
 
 #include "gemm.h"
 
+#include <array>
 #include <string>
 
 namespace torch_opencl {
@@ -29,11 +30,28 @@ struct Shape {
     int64_t split, out_high;
 };
 
-// A product whose matrices have two batch dimensions.
+// A matrix with two batch dimensions in front. It has sizes and strides of its own, because views of tensors cost calls of PyTorch's dispatcher:
+// together more than a launch.
+class Operand {
+public:
+    explicit Operand(at::Tensor matrix);
+    [[nodiscard]] int64_t size(size_t dim) const { return sizes_[dim]; }
+    [[nodiscard]] int64_t stride(size_t dim) const { return strides_[dim]; }
+    // Its first element is the matrix's.
+    [[nodiscard]] const at::Tensor& tensor() const { return tensor_; }
+    [[nodiscard]] Operand contiguous() const { return Operand(tensor_.contiguous()); }
+    [[nodiscard]] Operand transposed() const;
+
+private:
+    at::Tensor tensor_;
+    std::array<int64_t, 4> sizes_{1, 1, 1, 1};
+    std::array<int64_t, 4> strides_{0, 0, 0, 0};
+};
+
 struct Factors {
     const Device& device;
     const Product& product;
-    at::Tensor a, b, c, out;
+    Operand a, b, c, out;
     bool has_c;
     c10::ScalarType type;
 };

@@ -1,5 +1,6 @@
 // Indexing. Most operators see a tensor as [outer, n, inner] around one dimension. Adding operators walk along the index in order
 // within one work-item, so that they need no atomic operations and results do not change between runs.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/ExpandUtils.h>
@@ -130,6 +131,8 @@ Tensor index_select(const Tensor& self, int64_t wrapped, const Tensor& index) {
     TORCH_CHECK(index.device() == self.device(), "Expected all tensors to be on the same device, but got index is on ",
                 index.device(), ", different from other tensors on ", self.device());
     const int64_t dim = at::maybe_wrap_dim(wrapped, self.dim());
+    if (self.is_complex() && self.dim() > 0)
+        return at::view_as_complex(gather_rows(at::view_as_real(self.resolve_conj()), dim, index));
     const Tensor out = gather_rows(self, dim, index);
     return self.dim() == 0 ? out.reshape({}) : out;
 }
@@ -331,6 +334,8 @@ at::DimVector joined(const at::DimVector& first, const at::DimVector& second) {
 }
 
 Tensor index(const Tensor& self, const c10::List<std::optional<Tensor>>& indices) {
+    if (self.is_complex())
+        return at::view_as_complex(torch_opencl::index(at::view_as_real(self.resolve_conj()), indices));
     const Advanced how = advanced(self, indices);
     const Tensor rows = how.moved.reshape(joined({how.rows}, how.other_sizes));
     TORCH_CHECK_INDEX(rows.numel() > 0 || how.index.numel() == 0, "index is out of bounds for dimension with size 0");
@@ -396,17 +401,17 @@ Tensor& cat_out(const at::ITensorListRef& tensors, int64_t wrapped, Tensor& out)
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("index_select", index_select);
-    m.impl("index_select.out", index_select_out);
-    m.impl("gather.out", gather_out);
-    m.impl("scatter.src_out", scatter_src_out);
-    m.impl("scatter.value_out", scatter_value_out);
-    m.impl("scatter_add.out", scatter_add_out);
-    m.impl("index_add.out", index_add_out);
-    m.impl("embedding_dense_backward", embedding_dense_backward);
-    m.impl("index.Tensor", index);
-    m.impl("index.Tensor_out", index_out);
-    m.impl("_index_put_impl_", index_put_);
+    m.impl(NATIVE_COMPLEX("index_select", index_select));
+    m.impl(NATIVE_COMPLEX("index_select.out", index_select_out));
+    m.impl(NATIVE("gather.out", gather_out));
+    m.impl(NATIVE("scatter.src_out", scatter_src_out));
+    m.impl(NATIVE("scatter.value_out", scatter_value_out));
+    m.impl(NATIVE("scatter_add.out", scatter_add_out));
+    m.impl(NATIVE("index_add.out", index_add_out));
+    m.impl(NATIVE("embedding_dense_backward", embedding_dense_backward));
+    m.impl(NATIVE_COMPLEX("index.Tensor", index));
+    m.impl(NATIVE_COMPLEX("index.Tensor_out", index_out));
+    m.impl(NATIVE("_index_put_impl_", index_put_));
     m.impl("cat.out", cat_out);
 }
 

@@ -49,6 +49,15 @@ constexpr Helper helpers[] = {
      "  p = fma(p, t, 1.12837911f); q = fma(q, t, 1.0f);\n"
      "  float v = c * p / q;\n  return fabs(c) == 3.84f ? copysign(1.0f, x) : v;\n}\n"
      "inline T t_erf(T a) { return sizeof(T) == 4 ? (T)t_erf_float((float)a) : erf(a); }\n"},
+    {"t_complex_mul",
+     "inline T t_complex_mul(T a, T b) { return (T)(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x); }\n"},
+    // Scaled, so that squares of large parts do not overflow.
+    {"t_complex_div",
+     "inline T t_complex_div(T a, T b) {\n  R m = fmax(fabs(b.x), fabs(b.y));\n  T d = b / m;\n"
+     "  return (T)(a.x * d.x + a.y * d.y, a.y * d.x - a.x * d.y) / ((d.x * d.x + d.y * d.y) * m);\n}\n"},
+    {"t_complex_exp",
+     "inline T t_complex_exp(T a) { return a.y == 0 ? (T)(exp(a.x), a.y) : exp(a.x) * (T)(cos(a.y), sin(a.y)); }\n"},
+    {"t_complex_sign", "inline T t_complex_sign(T a) { R r = hypot(a.x, a.y); return r == 0 ? (T)(0, 0) : a / r; }\n"},
     {"t_erfinv",
      "inline T t_erfinv(T y) {\n  if (fabs(y) > 1) return NAN;\n  if (fabs(y) == 1) return copysign((T)INFINITY, y);\n"
      // Giles, "Approximating the erfinv function" (2010), then two steps of Newton's method.

@@ -1,5 +1,6 @@
 // The negative log likelihood loss, over [N, C] or [N, C, ...], and its gradient. A target outside of the classes makes the loss NaN:
-// to report it, each call would have to wait for the device.
+// finding it would cost a wait for the device at each call.
+#include "native.h"
 #include "rows.h"
 
 #include <ATen/native/Resize.h>
@@ -132,12 +133,12 @@ Tensor backward(const Tensor& grad, const Tensor& self, const Tensor& target, co
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("nll_loss_forward.output", forward_out);
-    m.impl("nll_loss_backward.grad_input", backward_out);
-    m.impl("nll_loss2d_forward.output", forward_out);
-    m.impl("nll_loss2d_backward.grad_input", backward_out);
-    m.impl("nll_loss2d_forward", forward);
-    m.impl("nll_loss2d_backward", backward);
+    m.impl(NATIVE("nll_loss_forward.output", forward_out));
+    m.impl(NATIVE("nll_loss_backward.grad_input", backward_out));
+    m.impl(NATIVE("nll_loss2d_forward.output", forward_out));
+    m.impl(NATIVE("nll_loss2d_backward.grad_input", backward_out));
+    m.impl(NATIVE("nll_loss2d_forward", forward));
+    m.impl(NATIVE("nll_loss2d_backward", backward));
 }
 
 }  // namespace torch_opencl

@@ -1,5 +1,6 @@
 // mm, bmm, addmm, baddbmm, addmv, dot.
 #include "gemm.h"
+#include "native.h"
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
@@ -26,13 +27,31 @@ Tensor& run(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alp
     return out.copy_(apart);
 }
 
+// A product of complex matrices: four of their parts.
+Tensor& run_complex(const Tensor& a, const Tensor& b, Tensor& out) {
+    const Tensor left = at::view_as_real(a.resolve_conj()), right = at::view_as_real(b.resolve_conj());
+    const Tensor a_real = left.select(-1, 0), a_imaginary = left.select(-1, 1);
+    const Tensor b_real = right.select(-1, 0), b_imaginary = right.select(-1, 1);
+    Tensor parts = at::empty(out.sizes(), a_real.options()), others = at::empty_like(parts);
+    run(a_real, b_real, {}, 1, 0, parts);
+    run(a_imaginary, b_imaginary, parts, -1, 1, parts);
+    run(a_real, b_imaginary, {}, 1, 0, others);
+    run(a_imaginary, b_real, others, 1, 1, others);
+    return out.copy_(at::complex(parts, others));
+}
+
+bool is_complex(const Tensor& a, const Tensor& b, const Tensor& out) {
+    const auto type = out.scalar_type();
+    return is_supported_complex(type, true) && a.scalar_type() == type && b.scalar_type() == type;
+}
+
 Tensor& mm_out(const Tensor& a, const Tensor& b, Tensor& out) {
     at::native::resize_output(out, {a.size(0), b.size(1)});
-    return run(a, b, {}, 1, 0, out);
+    return is_complex(a, b, out) ? run_complex(a, b, out) : run(a, b, {}, 1, 0, out);
 }
 Tensor& bmm_out(const Tensor& a, const Tensor& b, Tensor& out) {
     at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
-    return run(a, b, {}, 1, 0, out);
+    return is_complex(a, b, out) ? run_complex(a, b, out) : run(a, b, {}, 1, 0, out);
 }
 Tensor& addmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                   Tensor& out) {
@@ -83,16 +102,16 @@ Tensor dot(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("mm.out", mm_out);
-    m.impl("bmm.out", bmm_out);
-    m.impl("addmm.out", addmm_out);
-    m.impl("baddbmm.out", baddbmm_out);
-    m.impl("addbmm", addbmm);
-    m.impl("addbmm_", addbmm_);
-    m.impl("addbmm.out", addbmm_out);
-    m.impl("addmv.out", addmv_out);
-    m.impl("mv", mv);
-    m.impl("dot", dot);
+    m.impl(NATIVE_COMPLEX("mm.out", mm_out));
+    m.impl(NATIVE_COMPLEX("bmm.out", bmm_out));
+    m.impl(NATIVE("addmm.out", addmm_out));
+    m.impl(NATIVE("baddbmm.out", baddbmm_out));
+    m.impl(NATIVE("addbmm", addbmm));
+    m.impl(NATIVE("addbmm_", addbmm_));
+    m.impl(NATIVE("addbmm.out", addbmm_out));
+    m.impl(NATIVE("addmv.out", addmv_out));
+    m.impl(NATIVE("mv", mv));
+    m.impl(NATIVE("dot", dot));
 }
 
 }  // namespace torch_opencl

@@ -1,5 +1,6 @@
 // Layer, batch and group normalization. Statistics take one kernel of rows or channels; the elements are pointwise kernels with
 // broadcast statistics.
+#include "native.h"
 #include "rows.h"
 
 #include <ATen/Functions.h>
@@ -160,9 +161,14 @@ Tensor by_channel(const Tensor& values, const Tensor& x) {
     return values.reshape(shape);
 }
 
+// WHOLE 1: the kernel goes on to the elements, and nothing else is launched.
 const char* const batch_kernels =
     R"(batch_statistics(global const X_T* in, global T* means, global T* invstds, global P_T* running_mean,
-                 global P_T* running_var, int has_running, long n, long channels, long inner, T momentum, T eps) {
+                 global P_T* running_var, int has_running, long n, long channels, long inner, T momentum, T eps
+#if WHOLE
+                 , global const P_T* weight, global const P_T* bias, int has_weight, int has_bias, global X_T* out
+#endif
+                 ) {
   local T shared[ITEMS];
   int lane = get_local_id(0);
   long c = get_group_id(0);
@@ -174,19 +180,32 @@ const char* const batch_kernels =
   for (long b = 0; b < n; ++b)
     for (long i = lane; i < inner; i += ITEMS) { T d = LOADX(in, (b * channels + c) * inner + i) - mean; square += d * d; }
   REDUCE_SUM(square);
+  T invstd = 1 / sqrt(square / count + eps);
   if (lane == 0) {
     means[c] = mean;
-    invstds[c] = 1 / sqrt(square / count + eps);
+    invstds[c] = invstd;
     if (has_running) {
       STOREP(running_mean, c, (1 - momentum) * LOADP(running_mean, c) + momentum * mean);
       STOREP(running_var, c, (1 - momentum) * LOADP(running_var, c) + momentum * square / (count - 1));
     }
   }
+#if WHOLE
+  T scale = has_weight ? invstd * LOADP(weight, c) : invstd, offset = has_bias ? (T)LOADP(bias, c) : (T)0;
+  for (long b = 0; b < n; ++b)
+    for (long i = lane; i < inner; i += ITEMS) {
+      long at = (b * channels + c) * inner + i;
+      STOREX(out, at, (LOADX(in, at) - mean) * scale + offset);
+    }
+#endif
 }
 )";
 const char* const batch_sums =
     R"(batch_sums(global const X_T* grad, global const X_T* in, global const T* means, global const T* invstds,
-                 global T* sums, global T* products, long n, long channels, long inner) {
+                 global T* sums, global T* products, long n, long channels, long inner
+#if WHOLE
+                 , global const P_T* weight, int has_weight, int training, global X_T* out
+#endif
+                 ) {
   local T shared[ITEMS];
   int lane = get_local_id(0);
   long c = get_group_id(0);
@@ -199,29 +218,70 @@ const char* const batch_sums =
   REDUCE_SUM(s);
   REDUCE_SUM(p);
   if (lane == 0) { sums[c] = s; products[c] = p; }
+#if WHOLE
+  T count = n * inner, scale = has_weight ? invstd * LOADP(weight, c) : invstd;
+  T mean_grad = training ? s / count : (T)0, mean_product = training ? p * invstd / count : (T)0;
+  for (long b = 0; b < n; ++b)
+    for (long i = lane; i < inner; i += ITEMS) {
+      long at = (b * channels + c) * inner + i;
+      STOREX(out, at, (LOADX(grad, at) - mean_grad - (LOADX(in, at) - mean) * mean_product) * scale);
+    }
+#endif
 }
 )";
 
+// Whether there are enough channels to keep the device busy with one group each: then one kernel does all, and finds its elements in the
+// caches. With fewer, the elements are launched apart.
+bool suits_one_kernel(const Tensor& in) { return in.size(1) >= 2 * int64_t{opencl_device(in).compute_units}; }
+
 int64_t inner_of(const Tensor& x) { return x.numel() / std::max<int64_t>(1, x.size(0) * x.size(1)); }
 
-void batch_statistics(const Tensor& in, const Tensor& mean, const Tensor& invstd, const Tensor& running_mean,
-                      const Tensor& running_var, double momentum, double eps) {
+struct BatchParameters {
+    Tensor weight, bias;  // may be undefined
+    Tensor running_mean, running_var;
+};
+
+std::string batch_source(c10::ScalarType type, c10::ScalarType parameter_type, bool whole, const char* kernel) {
+    return row_macros(type) + access_macros("P", parameter_type) + "#define P_T " + storage_name(parameter_type) +
+           "\n#define WHOLE " + (whole ? "1" : "0") + "\n" + row_kernel + kernel;
+}
+
+// Writes `out`, too, where it is defined.
+void batch_statistics(const Tensor& in, const Tensor& mean, const Tensor& invstd, const BatchParameters& parameters,
+                      double momentum, double eps, const Tensor& out) {
     const Device& device = opencl_device(in);
     const auto type = in.scalar_type();
-    const auto parameter_type = running_mean.defined() ? running_mean.scalar_type() : type;
+    const Tensor &running_mean = parameters.running_mean, &running_var = parameters.running_var;
+    const Tensor &weight = parameters.weight, &bias = parameters.bias;
+    const Tensor& typical = running_mean.defined() ? running_mean : weight.defined() ? weight : bias;
+    const auto parameter_type = typical.defined() ? typical.scalar_type() : type;
     check_supported(type, device.index, "batch_norm");
-    Kernel& kernel = kernel_of(device, std::string("batch statistics ") + short_name(type) + short_name(parameter_type),
-                               "batch_statistics", [&] {
-                                   return row_macros(type) + access_macros("P", parameter_type) + "#define P_T " +
-                                          storage_name(parameter_type) + "\n" + row_kernel + batch_kernels;
-                               });
+    const bool whole = out.defined();
+    Kernel& kernel = kernel_of(
+        device, std::string("batch statistics ") + short_name(type) + short_name(parameter_type) + (whole ? "w" : ""),
+        "batch_statistics", [&] { return batch_source(type, parameter_type, whole, batch_kernels); });
     const bool has_running = running_mean.defined() && running_var.defined();
     Launch launch(device, kernel);
     launch.read(in).written(mean).written(invstd);
     launch.written(has_running ? running_mean : mean).written(has_running ? running_var : mean);
     launch.value<int32_t>(has_running).value(in.size(0)).value(in.size(1)).value(inner_of(in));
     launch.scalar(scalar_bytes(momentum, type)).scalar(scalar_bytes(eps, type));
+    if (whole) {
+        launch.read(weight.defined() ? weight : in).read(bias.defined() ? bias : in);
+        launch.value<int32_t>(weight.defined()).value<int32_t>(bias.defined()).written(out);
+    }
     run_rows(launch, in.size(1));
+}
+
+bool is_of_one_type(const BatchParameters& parameters) {
+    std::optional<c10::ScalarType> type;
+    for (const Tensor* each : {&parameters.weight, &parameters.bias, &parameters.running_mean, &parameters.running_var})
+        if (each->defined()) {
+            if (type && *type != each->scalar_type())
+                return false;
+            type = each->scalar_type();
+        }
+    return true;
 }
 
 std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
@@ -241,7 +301,14 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::op
     }
     Tensor mean = at::empty({in.size(1)}, accumulating(in)), invstd = at::empty({in.size(1)}, accumulating(in));
     if (in.numel() > 0) {
-        batch_statistics(in, mean, invstd, or_none(running_mean), or_none(running_var), momentum, eps);
+        const auto plain = [](const std::optional<Tensor>& each) {
+            return or_none(each).defined() ? each->contiguous() : Tensor();
+        };
+        const BatchParameters parameters{plain(weight), plain(bias), or_none(running_mean), or_none(running_var)};
+        const bool whole = is_of_one_type(parameters) && suits_one_kernel(in);
+        batch_statistics(in, mean, invstd, parameters, momentum, eps, whole ? out : Tensor());
+        if (whole)
+            return {out, mean, invstd};
         normalize(out, in, by_channel(mean, in), by_channel(invstd, in), by_channel(or_none(weight), in),
                   by_channel(or_none(bias), in), compute);
     }
@@ -260,20 +327,25 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
     const Tensor sums = at::empty({in.size(1)}, accumulating(in)), products = at::empty({in.size(1)}, accumulating(in));
     const Device& device = opencl_device(in);
     const auto type = in.scalar_type();
-    Launch(device, kernel_of(device, std::string("batch sums ") + short_name(type), "batch_sums",
-                             [&] { return row_macros(type) + row_kernel + batch_sums; }))
-        .read(g)
-        .read(in)
-        .read(mean)
-        .read(invstd)
-        .written(sums)
-        .written(products)
-        .value(in.size(0))
-        .value(in.size(1))
-        .value(inner_of(in))
-        .run({static_cast<size_t>(in.size(1)) * row_items(), 1, 1}, {row_items(), 1, 1});
+    const Tensor factors = or_none(weight).defined() ? weight->contiguous() : Tensor();
+    const auto parameter_type = factors.defined() ? factors.scalar_type() : compute;
+    const bool whole = mask[0] && suits_one_kernel(in);
     Tensor grad_in;
-    if (mask[0]) {
+    {
+        Kernel& kernel =
+            kernel_of(device, std::string("batch sums ") + short_name(type) + (whole ? short_name(parameter_type) : ""),
+                      "batch_sums", [&] { return batch_source(type, parameter_type, whole, batch_sums); });
+        Launch launch(device, kernel);
+        launch.read(g).read(in).read(mean).read(invstd).written(sums).written(products);
+        launch.value(in.size(0)).value(in.size(1)).value(inner_of(in));
+        if (whole) {
+            grad_in = at::empty(in.sizes(), in.options());
+            launch.read(factors.defined() ? factors : in).value<int32_t>(factors.defined());
+            launch.value<int32_t>(training).written(grad_in);
+        }
+        run_rows(launch, in.size(1));
+    }
+    if (mask[0] && !whole) {
         grad_in = at::empty(in.sizes(), in.options());
         const Tensor scale = or_none(weight).defined() ? at::mul(invstd, *weight) : invstd;
         if (training) {
@@ -287,7 +359,6 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
             elements(grad_in, {g, by_channel(scale, in)}, "a * b", compute);
         }
     }
-    const auto parameter_type = or_none(weight).defined() ? weight->scalar_type() : compute;
     return {grad_in, mask[1] ? products.to(parameter_type) : Tensor(), mask[2] ? sums.to(parameter_type) : Tensor()};
 }
 
@@ -354,12 +425,12 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("native_layer_norm", layer_norm);
-    m.impl("native_layer_norm_backward", layer_norm_backward);
-    m.impl("native_batch_norm", batch_norm);
-    m.impl("native_batch_norm_backward", batch_norm_backward);
-    m.impl("native_group_norm", group_norm);
-    m.impl("native_group_norm_backward", group_norm_backward);
+    m.impl(NATIVE("native_layer_norm", layer_norm));
+    m.impl(NATIVE("native_layer_norm_backward", layer_norm_backward));
+    m.impl(NATIVE("native_batch_norm", batch_norm));
+    m.impl(NATIVE("native_batch_norm_backward", batch_norm_backward));
+    m.impl(NATIVE("native_group_norm", group_norm));
+    m.impl(NATIVE("native_group_norm_backward", group_norm_backward));
 }
 
 }  // namespace torch_opencl

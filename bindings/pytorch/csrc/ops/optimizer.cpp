@@ -1,4 +1,5 @@
 // Optimizers with `fused=True`: one kernel for eight parameters, which are often small.
+#include "native.h"
 #include "pointwise.h"
 
 #include <initializer_list>
@@ -324,12 +325,12 @@ void fused_sgd_tensor_lr(at::TensorList params, at::TensorList grads, at::Tensor
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_fused_adam_", fused_adam<false>);
-    m.impl("_fused_adam_.tensor_lr", fused_adam_tensor_lr<false>);
-    m.impl("_fused_adamw_", fused_adam<true>);
-    m.impl("_fused_adamw_.tensor_lr", fused_adam_tensor_lr<true>);
-    m.impl("_fused_sgd_", fused_sgd);
-    m.impl("_fused_sgd_.tensor_lr", fused_sgd_tensor_lr);
+    m.impl(NATIVE("_fused_adam_", fused_adam<false>));
+    m.impl(NATIVE("_fused_adam_.tensor_lr", fused_adam_tensor_lr<false>));
+    m.impl(NATIVE("_fused_adamw_", fused_adam<true>));
+    m.impl(NATIVE("_fused_adamw_.tensor_lr", fused_adam_tensor_lr<true>));
+    m.impl(NATIVE("_fused_sgd_", fused_sgd));
+    m.impl(NATIVE("_fused_sgd_.tensor_lr", fused_sgd_tensor_lr));
 }
 
 }  // namespace torch_opencl

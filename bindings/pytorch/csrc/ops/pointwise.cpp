@@ -90,6 +90,14 @@ std::string rows_source(const Shape& shape) {
     return text;
 }
 
+// A value of an operand's type as one of the compute type.
+std::string converted(const std::string& value, c10::ScalarType from, c10::ScalarType compute) {
+    if (!c10::isComplexType(compute))
+        return "(T)" + value;
+    return c10::isComplexType(from) ? std::string("convert_") + compute_name(compute) + "(" + value + ")"
+                                    : "(T)((R)" + value + ", 0)";
+}
+
 std::string source_of(const Shape& shape, const char* expression, c10::ScalarType compute, size_t scalars) {
     const auto count = static_cast<int>(shape.operands.size());
     std::string text = compute_type_macros(compute);
@@ -107,8 +115,9 @@ std::string source_of(const Shape& shape, const char* expression, c10::ScalarTyp
         text += access_macros(number, operand.type);
         parameters +=
             std::string("global ") + storage_name(operand.type) + "* " + (k == 0 ? "p" : "const p") + number + ", ";
+        const std::string value = "LOAD" + number + "(p" + number + ", " + index_of(shape, k) + ")";
         if (k > 0)
-            loads += "  T " + name + " = (T)LOAD" + number + "(p" + number + ", " + index_of(shape, k) + ");\n";
+            loads += "  T " + name + " = " + converted(value, operand.type, compute) + ";\n";
     }
     for (size_t s = 0; s < scalars; ++s)
         parameters += "T s" + std::to_string(s) + ", ";
@@ -141,6 +150,16 @@ std::array<size_t, 3> global_of(const at::TensorIteratorBase& iter) {
     return global;
 }
 
+void check_types(const at::TensorIteratorBase& iter, c10::ScalarType compute, const Device& device) {
+    constexpr const char* what = "a pointwise operation";
+    const bool is_complex = is_supported_complex(compute, device.has_double);
+    for (int k = 0; k < iter.ntensors(); ++k)
+        if (!(is_complex && is_supported_complex(iter.dtype(k), device.has_double)))
+            check_supported(iter.dtype(k), device.index, what);
+    if (!is_complex)
+        check_supported(compute, device.index, what);
+}
+
 }  // namespace
 
 const Device& opencl_device(const at::TensorBase& tensor) { return Platform::get().device(tensor.device().index()); }
@@ -150,9 +169,9 @@ void pointwise(at::TensorIteratorBase& iter, const char* expression, c10::Scalar
     if (iter.numel() == 0)
         return;
     const Device& device = opencl_device(iter.tensor_base(0));
-    for (int k = 0; k < iter.ntensors(); ++k)
-        check_supported(iter.dtype(k), device.index, "a pointwise operation");
-    check_supported(compute, device.index, "a pointwise operation");
+    check_types(iter, compute, device);
+    if (c10::isComplexType(compute)) [[unlikely]]
+        expression = complex_form(expression);
     const Shape shape = shape_of(iter);
     Kernel& kernel = kernel_of(device, key_of(shape, expression, compute, scalars.size()), "pointwise",
                                [&] { return source_of(shape, expression, compute, scalars.size()); });

@@ -1,5 +1,6 @@
 // Pooling over two and three dimensions; two are planes of one layer. A gradient is collected by each place of the image from the
 // windows that it lies in, so that no two work-items add to one place.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -333,24 +334,24 @@ Tensor& adaptive_max_pool_backward_out(const Tensor& grad, const Tensor& image, 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("max_pool2d_with_indices.out", max_pool_out<2>);
-    m.impl("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out<2>);
-    m.impl("max_pool3d_with_indices", max_pool3d);
-    m.impl("max_pool3d_with_indices.out", max_pool3d_out);
-    m.impl("max_pool3d_with_indices_backward", max_pool3d_backward);
-    m.impl("max_pool3d_with_indices_backward.grad_input", max_pool_backward_out<3>);
-    m.impl("avg_pool2d.out", avg_pool_out<2>);
-    m.impl("avg_pool2d_backward.grad_input", avg_pool_backward_out<2>);
-    m.impl("avg_pool3d.out", avg_pool_out<3>);
-    m.impl("avg_pool3d_backward.grad_input", avg_pool_backward_out<3>);
-    m.impl("_adaptive_avg_pool2d", adaptive_avg_pool<2>);
-    m.impl("_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>);
-    m.impl("_adaptive_avg_pool3d", adaptive_avg_pool<3>);
-    m.impl("_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>);
-    m.impl("adaptive_max_pool2d.out", adaptive_max_pool_out<2>);
-    m.impl("adaptive_max_pool2d_backward.grad_input", adaptive_max_pool_backward_out<2>);
-    m.impl("adaptive_max_pool3d.out", adaptive_max_pool_out<3>);
-    m.impl("adaptive_max_pool3d_backward.grad_input", adaptive_max_pool_backward_out<3>);
+    m.impl(NATIVE("max_pool2d_with_indices.out", max_pool_out<2>));
+    m.impl(NATIVE("max_pool2d_with_indices_backward.grad_input", max_pool_backward_out<2>));
+    m.impl(NATIVE("max_pool3d_with_indices", max_pool3d));
+    m.impl(NATIVE("max_pool3d_with_indices.out", max_pool3d_out));
+    m.impl(NATIVE("max_pool3d_with_indices_backward", max_pool3d_backward));
+    m.impl(NATIVE("max_pool3d_with_indices_backward.grad_input", max_pool_backward_out<3>));
+    m.impl(NATIVE("avg_pool2d.out", avg_pool_out<2>));
+    m.impl(NATIVE("avg_pool2d_backward.grad_input", avg_pool_backward_out<2>));
+    m.impl(NATIVE("avg_pool3d.out", avg_pool_out<3>));
+    m.impl(NATIVE("avg_pool3d_backward.grad_input", avg_pool_backward_out<3>));
+    m.impl(NATIVE("_adaptive_avg_pool2d", adaptive_avg_pool<2>));
+    m.impl(NATIVE("_adaptive_avg_pool2d_backward", adaptive_avg_pool_backward<2>));
+    m.impl(NATIVE("_adaptive_avg_pool3d", adaptive_avg_pool<3>));
+    m.impl(NATIVE("_adaptive_avg_pool3d_backward", adaptive_avg_pool_backward<3>));
+    m.impl(NATIVE("adaptive_max_pool2d.out", adaptive_max_pool_out<2>));
+    m.impl(NATIVE("adaptive_max_pool2d_backward.grad_input", adaptive_max_pool_backward_out<2>));
+    m.impl(NATIVE("adaptive_max_pool3d.out", adaptive_max_pool_out<3>));
+    m.impl(NATIVE("adaptive_max_pool3d_backward.grad_input", adaptive_max_pool_backward_out<3>));
 }
 
 }  // namespace torch_opencl

@@ -1,6 +1,7 @@
 // Random numbers: Philox 4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011). Element i of a tensor takes
 // the counter offset + i, whatever the device and the tensor's strides.
 #include "../generator.h"
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -171,19 +172,19 @@ Tensor native_dropout_backward(const Tensor& grad, const Tensor& mask, double sc
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("uniform_", uniform_);
-    m.impl("normal_", normal_);
-    m.impl("exponential_", exponential_);
-    m.impl("bernoulli_.float", bernoulli_);
-    m.impl("bernoulli_.Tensor", bernoulli_tensor_);
-    m.impl("bernoulli.out", bernoulli_out);
-    m.impl("bernoulli", bernoulli);
-    m.impl("random_", random_);
-    m.impl("random_.from", random_from_);
-    m.impl("random_.to", random_to_);
-    m.impl("randperm.generator_out", randperm_out);
-    m.impl("native_dropout", native_dropout);
-    m.impl("native_dropout_backward", native_dropout_backward);
+    m.impl(NATIVE("uniform_", uniform_));
+    m.impl(NATIVE("normal_", normal_));
+    m.impl(NATIVE("exponential_", exponential_));
+    m.impl(NATIVE("bernoulli_.float", bernoulli_));
+    m.impl(NATIVE("bernoulli_.Tensor", bernoulli_tensor_));
+    m.impl(NATIVE("bernoulli.out", bernoulli_out));
+    m.impl(NATIVE("bernoulli", bernoulli));
+    m.impl(NATIVE("random_", random_));
+    m.impl(NATIVE("random_.from", random_from_));
+    m.impl(NATIVE("random_.to", random_to_));
+    m.impl(NATIVE("randperm.generator_out", randperm_out));
+    m.impl(NATIVE("native_dropout", native_dropout));
+    m.impl(NATIVE("native_dropout_backward", native_dropout_backward));
 }
 
 }  // namespace torch_opencl

@@ -1,6 +1,7 @@
 // The cells of LSTM and GRU after their products: gates, activations and the new state in one kernel, and its gradient in another. What
 // the forward pass leaves for the gradient: of an LSTM the four activated gates; of a GRU the gates, the old state, and what
 // the reset gate multiplies.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -160,10 +161,10 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> gru_backward(const Tensor& gr
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_thnn_fused_lstm_cell", lstm);
-    m.impl("_thnn_fused_lstm_cell_backward_impl", lstm_backward);
-    m.impl("_thnn_fused_gru_cell", gru);
-    m.impl("_thnn_fused_gru_cell_backward", gru_backward);
+    m.impl(NATIVE("_thnn_fused_lstm_cell", lstm));
+    m.impl(NATIVE("_thnn_fused_lstm_cell_backward_impl", lstm_backward));
+    m.impl(NATIVE("_thnn_fused_gru_cell", gru));
+    m.impl(NATIVE("_thnn_fused_gru_cell_backward", gru_backward));
 }
 
 }  // namespace torch_opencl

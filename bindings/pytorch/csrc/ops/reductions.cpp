@@ -1,4 +1,5 @@
 // Operators that reduce.
+#include "native.h"
 #include "pointwise.h"
 #include "reduce.h"
 
@@ -27,8 +28,27 @@ at::DimVector kept_sizes(const Tensor& self, OptionalIntArrayRef dims, bool keep
     return at::native::shape_from_dim_mask(self, mask, keepdim);
 }
 
+// Sums of complex numbers are those of their parts.
+Tensor& of_parts(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, Tensor& out, bool is_mean) {
+    TORCH_CHECK_NOT_IMPLEMENTED(self.scalar_type() == out.scalar_type() && self.dim() > 0,
+                                "opencl: no sum of these complex numbers");
+    at::native::resize_output(out, kept_sizes(self, dims, keepdim));
+    at::DimVector which;
+    for (int64_t d = 0; d < self.dim(); ++d)
+        which.push_back(d);
+    if (dims && !dims->empty())
+        which = at::DimVector(dims->begin(), dims->end());
+    for (int64_t& d : which)
+        d = at::maybe_wrap_dim(d, self.dim());
+    const Tensor parts = at::view_as_real(self.resolve_conj());
+    const Tensor total = is_mean ? at::mean(parts, which, keepdim) : at::sum(parts, which, keepdim);
+    return out.copy_(at::view_as_complex(total));
+}
+
 Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<at::ScalarType>,
                 Tensor& out) {
+    if (self.is_complex() || out.is_complex())
+        return of_parts(self, dims, keepdim, out, false);
     at::native::resize_output(out, kept_sizes(self, dims, keepdim));
     if (self.numel() == 0)
         return out.zero_();
@@ -37,6 +57,8 @@ Tensor& sum_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std:
 }
 Tensor& mean_out(const Tensor& self, OptionalIntArrayRef dims, bool keepdim, std::optional<at::ScalarType>,
                  Tensor& out) {
+    if (self.is_complex() || out.is_complex())
+        return of_parts(self, dims, keepdim, out, true);
     at::native::resize_output(out, kept_sizes(self, dims, keepdim));
     if (self.numel() == 0)
         return out.fill_(std::numeric_limits<double>::quiet_NaN());
@@ -234,29 +256,29 @@ Tensor& norm_out(const Tensor& self, const std::optional<Scalar>& p, at::IntArra
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("sum.IntList_out", sum_out);
-    m.impl("mean.out", mean_out);
-    m.impl("prod", prod);
-    m.impl("prod.int_out", prod_out);
-    m.impl("amax.out", amax_out);
-    m.impl("amin.out", amin_out);
-    m.impl("max", max_all);
-    m.impl("min", min_all);
-    m.impl("any.out", any_out);
-    m.impl("all.out", all_out);
-    m.impl("any.all_out", any_all_out);
-    m.impl("all.all_out", all_all_out);
-    m.impl("any.dims_out", any_dims_out);
-    m.impl("all.dims_out", all_dims_out);
-    m.impl("linalg_vector_norm.out", vector_norm_out);
-    m.impl("norm.out", norm_out);
-    m.impl("var.correction", var);
-    m.impl("std.correction", stddev);
-    m.impl("var_mean.correction", var_mean);
-    m.impl("max.dim_max", max_dim_out);
-    m.impl("min.dim_min", min_dim_out);
-    m.impl("argmax.out", argmax_out);
-    m.impl("argmin.out", argmin_out);
+    m.impl(NATIVE_COMPLEX("sum.IntList_out", sum_out));
+    m.impl(NATIVE_COMPLEX("mean.out", mean_out));
+    m.impl(NATIVE("prod", prod));
+    m.impl(NATIVE("prod.int_out", prod_out));
+    m.impl(NATIVE("amax.out", amax_out));
+    m.impl(NATIVE("amin.out", amin_out));
+    m.impl(NATIVE("max", max_all));
+    m.impl(NATIVE("min", min_all));
+    m.impl(NATIVE("any.out", any_out));
+    m.impl(NATIVE("all.out", all_out));
+    m.impl(NATIVE("any.all_out", any_all_out));
+    m.impl(NATIVE("all.all_out", all_all_out));
+    m.impl(NATIVE("any.dims_out", any_dims_out));
+    m.impl(NATIVE("all.dims_out", all_dims_out));
+    m.impl(NATIVE("linalg_vector_norm.out", vector_norm_out));
+    m.impl(NATIVE("norm.out", norm_out));
+    m.impl(NATIVE("var.correction", var));
+    m.impl(NATIVE("std.correction", stddev));
+    m.impl(NATIVE("var_mean.correction", var_mean));
+    m.impl(NATIVE("max.dim_max", max_dim_out));
+    m.impl(NATIVE("min.dim_min", min_dim_out));
+    m.impl(NATIVE("argmax.out", argmax_out));
+    m.impl(NATIVE("argmin.out", argmin_out));
 }
 
 }  // namespace torch_opencl

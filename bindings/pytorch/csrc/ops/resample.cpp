@@ -2,6 +2,7 @@
 // kernels: a pixel of the result is a sum of up to 4 x 4 pixels, and the gradient of a pixel is the sum over the results that it is
 // part of, in a range of rows and columns. A dimension's rule is the choice of `source` and of that range. One dimension is an image
 // of one row. Three are two passes: over each layer, and over the images whose rows are the layers.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -380,42 +381,42 @@ Tensor pad_volume_grad(const Tensor& grad, const Tensor& self, IntArrayRef paddi
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("upsample_nearest2d.out", interpolate_plain<Rule::nearest>);
-    m.impl("upsample_nearest2d_backward.grad_input", interpolate_plain_grad<Rule::nearest>);
-    m.impl("_upsample_nearest_exact2d.out", interpolate_plain<Rule::nearest_exact>);
-    m.impl("_upsample_nearest_exact2d_backward.grad_input", interpolate_plain_grad<Rule::nearest_exact>);
-    m.impl("upsample_bilinear2d.out", interpolate<Rule::linear>);
-    m.impl("upsample_bilinear2d_backward.grad_input", interpolate_grad<Rule::linear>);
-    m.impl("upsample_bicubic2d.out", interpolate<Rule::cubic>);
-    m.impl("upsample_bicubic2d_backward.grad_input", interpolate_grad<Rule::cubic>);
-    m.impl("upsample_nearest1d.out", interpolate_plain_row<Rule::nearest>);
-    m.impl("upsample_nearest1d_backward.grad_input", interpolate_plain_row_grad<Rule::nearest>);
-    m.impl("_upsample_nearest_exact1d.out", interpolate_plain_row<Rule::nearest_exact>);
-    m.impl("_upsample_nearest_exact1d_backward.grad_input", interpolate_plain_row_grad<Rule::nearest_exact>);
-    m.impl("upsample_linear1d.out", interpolate_row<Rule::linear>);
-    m.impl("upsample_linear1d_backward.grad_input", interpolate_row_grad<Rule::linear>);
-    m.impl("upsample_nearest3d.out", interpolate_plain_volume<Rule::nearest>);
-    m.impl("upsample_nearest3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest>);
-    m.impl("_upsample_nearest_exact3d.out", interpolate_plain_volume<Rule::nearest_exact>);
-    m.impl("_upsample_nearest_exact3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest_exact>);
-    m.impl("upsample_trilinear3d.out", interpolate_volume<Rule::linear>);
-    m.impl("upsample_trilinear3d_backward.grad_input", interpolate_volume_grad<Rule::linear>);
-    m.impl("reflection_pad3d.out", pad_volume_out<Rule::reflect>);
-    m.impl("reflection_pad3d_backward.grad_input", pad_volume_grad_out<Rule::reflect>);
-    m.impl("replication_pad3d.out", pad_volume_out<Rule::replicate>);
-    m.impl("replication_pad3d_backward", pad_volume_grad<Rule::replicate>);
-    m.impl("replication_pad3d_backward.grad_input", pad_volume_grad_out<Rule::replicate>);
-    m.impl("reflection_pad1d.out", pad_out<Rule::reflect>);
-    m.impl("reflection_pad1d_backward.grad_input", pad_grad_out<Rule::reflect>);
-    m.impl("reflection_pad2d", pad<Rule::reflect>);
-    m.impl("reflection_pad2d.out", pad_out<Rule::reflect>);
-    m.impl("reflection_pad2d_backward", pad_grad<Rule::reflect>);
-    m.impl("reflection_pad2d_backward.grad_input", pad_grad_out<Rule::reflect>);
-    m.impl("replication_pad1d.out", pad_out<Rule::replicate>);
-    m.impl("replication_pad1d_backward.grad_input", pad_grad_out<Rule::replicate>);
-    m.impl("replication_pad2d.out", pad_out<Rule::replicate>);
-    m.impl("replication_pad2d_backward", pad_grad<Rule::replicate>);
-    m.impl("replication_pad2d_backward.grad_input", pad_grad_out<Rule::replicate>);
+    m.impl(NATIVE("upsample_nearest2d.out", interpolate_plain<Rule::nearest>));
+    m.impl(NATIVE("upsample_nearest2d_backward.grad_input", interpolate_plain_grad<Rule::nearest>));
+    m.impl(NATIVE("_upsample_nearest_exact2d.out", interpolate_plain<Rule::nearest_exact>));
+    m.impl(NATIVE("_upsample_nearest_exact2d_backward.grad_input", interpolate_plain_grad<Rule::nearest_exact>));
+    m.impl(NATIVE("upsample_bilinear2d.out", interpolate<Rule::linear>));
+    m.impl(NATIVE("upsample_bilinear2d_backward.grad_input", interpolate_grad<Rule::linear>));
+    m.impl(NATIVE("upsample_bicubic2d.out", interpolate<Rule::cubic>));
+    m.impl(NATIVE("upsample_bicubic2d_backward.grad_input", interpolate_grad<Rule::cubic>));
+    m.impl(NATIVE("upsample_nearest1d.out", interpolate_plain_row<Rule::nearest>));
+    m.impl(NATIVE("upsample_nearest1d_backward.grad_input", interpolate_plain_row_grad<Rule::nearest>));
+    m.impl(NATIVE("_upsample_nearest_exact1d.out", interpolate_plain_row<Rule::nearest_exact>));
+    m.impl(NATIVE("_upsample_nearest_exact1d_backward.grad_input", interpolate_plain_row_grad<Rule::nearest_exact>));
+    m.impl(NATIVE("upsample_linear1d.out", interpolate_row<Rule::linear>));
+    m.impl(NATIVE("upsample_linear1d_backward.grad_input", interpolate_row_grad<Rule::linear>));
+    m.impl(NATIVE("upsample_nearest3d.out", interpolate_plain_volume<Rule::nearest>));
+    m.impl(NATIVE("upsample_nearest3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest>));
+    m.impl(NATIVE("_upsample_nearest_exact3d.out", interpolate_plain_volume<Rule::nearest_exact>));
+    m.impl(NATIVE("_upsample_nearest_exact3d_backward.grad_input", interpolate_plain_volume_grad<Rule::nearest_exact>));
+    m.impl(NATIVE("upsample_trilinear3d.out", interpolate_volume<Rule::linear>));
+    m.impl(NATIVE("upsample_trilinear3d_backward.grad_input", interpolate_volume_grad<Rule::linear>));
+    m.impl(NATIVE("reflection_pad3d.out", pad_volume_out<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad3d_backward.grad_input", pad_volume_grad_out<Rule::reflect>));
+    m.impl(NATIVE("replication_pad3d.out", pad_volume_out<Rule::replicate>));
+    m.impl(NATIVE("replication_pad3d_backward", pad_volume_grad<Rule::replicate>));
+    m.impl(NATIVE("replication_pad3d_backward.grad_input", pad_volume_grad_out<Rule::replicate>));
+    m.impl(NATIVE("reflection_pad1d.out", pad_out<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad1d_backward.grad_input", pad_grad_out<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad2d", pad<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad2d.out", pad_out<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad2d_backward", pad_grad<Rule::reflect>));
+    m.impl(NATIVE("reflection_pad2d_backward.grad_input", pad_grad_out<Rule::reflect>));
+    m.impl(NATIVE("replication_pad1d.out", pad_out<Rule::replicate>));
+    m.impl(NATIVE("replication_pad1d_backward.grad_input", pad_grad_out<Rule::replicate>));
+    m.impl(NATIVE("replication_pad2d.out", pad_out<Rule::replicate>));
+    m.impl(NATIVE("replication_pad2d_backward", pad_grad<Rule::replicate>));
+    m.impl(NATIVE("replication_pad2d_backward.grad_input", pad_grad_out<Rule::replicate>));
 }
 
 }  // namespace torch_opencl

@@ -1,5 +1,6 @@
-// The operators of torch.amp.GradScaler: they divide gradients by the scale, set a flag if one is not finite, and compute the next scale. No
-// call waits for the device.
+// What torch.amp.GradScaler calls: gradients divided by the scale, with a flag for those that are not finite, and the next scale. Nothing
+// waits for the device.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -79,8 +80,8 @@ Tensor& next_scale(Tensor& scale, Tensor& steps, const Tensor& found, double gro
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_amp_foreach_non_finite_check_and_unscale_", unscale);
-    m.impl("_amp_update_scale_", next_scale);
+    m.impl(NATIVE("_amp_foreach_non_finite_check_and_unscale_", unscale));
+    m.impl(NATIVE("_amp_update_scale_", next_scale));
 }
 
 }  // namespace torch_opencl

@@ -1,10 +1,12 @@
-// Ranges, triangles and running sums: operators in which an element depends on its position.
+// Ranges, triangles, running sums: elements that are computed from their own place.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/channel_shuffle_native.h>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -189,19 +191,40 @@ Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
     return out;
 }
 
+// PyTorch's own function of this name asks each backend for a kernel of it. Windows are small, and made once.
+Tensor kaiser_window_beta(int64_t length, bool periodic, double beta, std::optional<at::ScalarType> type,
+                          std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool>) {
+    count_fallback("aten::kaiser_window");
+    const auto options = at::TensorOptions().dtype(type).layout(layout);
+    return at::kaiser_window(length, periodic, beta, options.device(at::kCPU)).to(*device);
+}
+Tensor kaiser_window_periodic(int64_t length, bool periodic, std::optional<at::ScalarType> type,
+                              std::optional<at::Layout> layout, std::optional<at::Device> device,
+                              std::optional<bool> pinned) {
+    return kaiser_window_beta(length, periodic, 12.0, type, layout, device, pinned);
+}
+Tensor kaiser_window(int64_t length, std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                     std::optional<at::Device> device, std::optional<bool> pinned) {
+    return kaiser_window_periodic(length, true, type, layout, device, pinned);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("arange.start_out", arange_out);
-    m.impl("linspace.out", linspace_out);
-    m.impl("eye.out", eye_square_out);
-    m.impl("eye.m_out", eye_out);
-    m.impl("tril.out", tril_out);
-    m.impl("triu.out", triu_out);
-    m.impl("cumsum.out", cumsum_out);
-    m.impl("cumprod.out", cumprod_out);
-    m.impl("flip", flip);
-    m.impl("roll", roll);
+    m.impl(NATIVE("arange.start_out", arange_out));
+    m.impl(NATIVE("linspace.out", linspace_out));
+    m.impl(NATIVE("eye.out", eye_square_out));
+    m.impl(NATIVE("eye.m_out", eye_out));
+    m.impl(NATIVE("tril.out", tril_out));
+    m.impl(NATIVE("triu.out", triu_out));
+    m.impl(NATIVE("cumsum.out", cumsum_out));
+    m.impl(NATIVE("cumprod.out", cumprod_out));
+    m.impl("kaiser_window", torch_opencl::kaiser_window);
+    m.impl("kaiser_window.periodic", kaiser_window_periodic);
+    m.impl("kaiser_window.beta", kaiser_window_beta);
+    m.impl("channel_shuffle", at::native::channel_shuffle);
+    m.impl(NATIVE("flip", flip));
+    m.impl(NATIVE("roll", roll));
 }
 
 }  // namespace torch_opencl

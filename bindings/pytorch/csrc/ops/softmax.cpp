@@ -1,4 +1,5 @@
 // Softmax, its logarithm, and their gradients. The dimension is moved to the end, so that a row is contiguous.
+#include "native.h"
 #include "rows.h"
 
 #include <ATen/WrapDimUtils.h>
@@ -121,10 +122,10 @@ Tensor& log_softmax_backward_out(const Tensor& grad, const Tensor& output, int64
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("_softmax.out", softmax_out);
-    m.impl("_log_softmax.out", log_softmax_out);
-    m.impl("_softmax_backward_data.out", softmax_backward_out);
-    m.impl("_log_softmax_backward_data.out", log_softmax_backward_out);
+    m.impl(NATIVE("_softmax.out", softmax_out));
+    m.impl(NATIVE("_log_softmax.out", log_softmax_out));
+    m.impl(NATIVE("_softmax_backward_data.out", softmax_backward_out));
+    m.impl(NATIVE("_log_softmax_backward_data.out", log_softmax_backward_out));
 }
 
 }  // namespace torch_opencl

@@ -2,6 +2,7 @@
 //
 // A sort is a stable merge sort: each pass merges pairs of sorted runs, and each element finds its place by a binary search in the
 // other run of the pair. NaN counts as greater than all numbers.
+#include "native.h"
 #include "pointwise.h"
 
 #include <ATen/Functions.h>
@@ -170,13 +171,13 @@ bool equal(const Tensor& a, const Tensor& b) {
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl("sort.values_stable", sort_out);
-    m.impl("topk.values", topk_out);
-    m.impl("nonzero", nonzero);
-    m.impl("nonzero.out", nonzero_out);
-    m.impl("masked_select", masked_select);
-    m.impl("masked_select.out", masked_select_out);
-    m.impl("equal", equal);
+    m.impl(NATIVE("sort.values_stable", sort_out));
+    m.impl(NATIVE("topk.values", topk_out));
+    m.impl(NATIVE("nonzero", nonzero));
+    m.impl(NATIVE("nonzero.out", nonzero_out));
+    m.impl(NATIVE("masked_select", masked_select));
+    m.impl(NATIVE("masked_select.out", masked_select_out));
+    m.impl(NATIVE("equal", equal));
 }
 
 }  // namespace torch_opencl

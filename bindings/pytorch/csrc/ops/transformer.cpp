@@ -99,15 +99,26 @@ Tensor encoder_layer(const Tensor& source, int64_t width, int64_t heads, const T
     return norm_first ? x : norm_2(x);
 }
 
-// There are no nested tensors: an encoder then keeps its batch as it is, with the mask.
-bool is_never_nested(const Tensor&, const Tensor&) { return false; }
+// Whether each row of the mask is true up to some place and false from there on.
+bool is_left_aligned(const Tensor&, const Tensor& mask) {
+    const int64_t length = mask.size(1);
+    if (mask.numel() == 0 || length == 1)
+        return true;
+    const Tensor begins_again =
+        at::logical_and(mask.narrow(1, 1, length - 1), mask.narrow(1, 0, length - 1).logical_not());
+    return !begins_again.any().item<bool>();
+}
+
+// torch_opencl/encoder.py knows the message: an encoder then keeps its batch as it is, with the mask.
+Tensor nested(const Tensor&, const Tensor&, bool) { TORCH_CHECK_NOT_IMPLEMENTED(false, "opencl: no nested tensors"); }
 
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("_native_multi_head_attention", multi_head_attention);
     m.impl("_transformer_encoder_layer_fwd", encoder_layer);
-    m.impl("_nested_tensor_from_mask_left_aligned", is_never_nested);
+    m.impl("_nested_tensor_from_mask", nested);
+    m.impl("_nested_tensor_from_mask_left_aligned", is_left_aligned);
 }
 
 }  // namespace torch_opencl

@@ -29,6 +29,8 @@ constexpr Row rows[] = {
     {c10::kInt, "int", "int", "i32", "INT_MIN", "INT_MAX"},
     {c10::kLong, "long", "long", "i64", "LONG_MIN", "LONG_MAX"},
     {c10::kBool, "uchar", "uchar", "b8", "0", "1"},
+    {c10::kComplexFloat, "float2", "float2", "c64", "", ""},
+    {c10::kComplexDouble, "double2", "double2", "c128", "", ""},
 };
 
 const Row* find(c10::ScalarType type) {
@@ -47,7 +49,11 @@ const Row& row_of(c10::ScalarType type) {
 }  // namespace
 
 bool is_supported(c10::ScalarType type, bool has_double) {
-    return find(type) != nullptr && (has_double || type != c10::kDouble);
+    return is_known(type) && (has_double || type != c10::kDouble);
+}
+
+bool is_supported_complex(c10::ScalarType type, bool has_double) {
+    return type == c10::kComplexFloat || (type == c10::kComplexDouble && has_double);
 }
 
 void check_supported(c10::ScalarType type, int device, const char* operation) {
@@ -78,17 +84,24 @@ std::string access_macros(const std::string& suffix, c10::ScalarType type) {
         store = "((p)[i] = (v) != 0)";
     } else if (type == c10::kByte) {
         store = "((p)[i] = (uchar)(long)(v))";  // negative floats too are reduced modulo 256
+    } else if (c10::isComplexType(type)) {
+        store = "((p)[i] = convert_" + std::string(storage_name(type)) + "(v))";
     }
     return "#define LOAD" + suffix + "(p, i) " + load + "\n#define STORE" + suffix + "(p, i, v) " + store + "\n";
 }
 
+constexpr const char* bfloat16_source =
+    "inline ushort to_bfloat16(float v) { uint u = as_uint(v); return isnan(v) ? (ushort)0x7fc0 : "
+    "(ushort)((u + 0x7fff + ((u >> 16) & 1)) >> 16); }\n";
+
 std::string compute_type_macros(c10::ScalarType type) {
     const Row& row = row_of(type);
+    if (c10::isComplexType(type))
+        return std::string("typedef ") + row.compute + " T;\ntypedef " + compute_name(c10::toRealValueType(type)) +
+               " R;\n" + bfloat16_source;
     return std::string("typedef ") + row.compute + " T;\n#define TMIN ((T)" + row.least + ")\n#define TMAX ((T)" +
            row.greatest + ")\n#define IS_FLOAT " + (is_floating(type) ? "1" : "0") + "\n#define IS_BOOL " +
-           (type == c10::kBool ? "1" : "0") + "\n" +
-           "inline ushort to_bfloat16(float v) { uint u = as_uint(v); return isnan(v) ? (ushort)0x7fc0 : "
-           "(ushort)((u + 0x7fff + ((u >> 16) & 1)) >> 16); }\n";
+           (type == c10::kBool ? "1" : "0") + "\n" + bfloat16_source;
 }
 
 namespace {
@@ -112,6 +125,8 @@ ScalarBytes scalar_bytes(const c10::Scalar& scalar, c10::ScalarType type) {
     switch (compute_type(type)) {
     case c10::kFloat: return bytes_of(static_cast<float>(scalar.toDouble()));
     case c10::kDouble: return bytes_of(scalar.toDouble());
+    case c10::kComplexFloat: return bytes_of(static_cast<c10::complex<float>>(scalar.toComplexDouble()));
+    case c10::kComplexDouble: return bytes_of(scalar.toComplexDouble());
     case c10::kByte: return bytes_of(static_cast<uint8_t>(integer_of(scalar)));
     case c10::kChar: return bytes_of(static_cast<int8_t>(integer_of(scalar)));
     case c10::kShort: return bytes_of(static_cast<int16_t>(integer_of(scalar)));

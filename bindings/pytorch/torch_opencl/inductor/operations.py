@@ -128,6 +128,15 @@ class Operations(OpOverrides):
         return f"{a} / {b}"
 
     @staticmethod
+    def div_rn(a, b):
+        """PyTorch 2.15's division in floor_divide and remainder. OpenCL's own is rounded to nearest where its options do not say otherwise."""
+        return f"{a} / {b}"
+
+    @staticmethod
+    def fmaximum(a, b):
+        return f"fmax({a}, {b})"
+
+    @staticmethod
     def int_truediv(a, b):
         return f"(float){a} / (float){b}"
 
