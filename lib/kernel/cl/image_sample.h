@@ -29,11 +29,9 @@ SAMPLING float unnormalized(float s, int size, uint sampler) {
     return sampler & CLK_NORMALIZED_COORDS_TRUE ? s * (float)size : s;
 }
 
-// Whether reads outside of the image return the border color.
-SAMPLING bool has_border(uint sampler) {
-    const uint address = sampler & ADDRESS_MASK;
-    return address == CLK_ADDRESS_CLAMP || address == CLK_ADDRESS_NONE;
-}
+// Whether reads outside of the image return the border color. With CLK_ADDRESS_NONE they are undefined: they return the nearest element, which
+// takes the least time.
+SAMPLING bool has_border(uint sampler) { return (sampler & ADDRESS_MASK) == CLK_ADDRESS_CLAMP; }
 
 SAMPLING int nearest_place(float s, int size, uint sampler) {
     const uint address = sampler & ADDRESS_MASK;
@@ -44,7 +42,7 @@ SAMPLING int nearest_place(float s, int size, uint sampler) {
     if (address == CLK_ADDRESS_MIRRORED_REPEAT)
         return into(whole(__builtin_elementwise_floor(mirrored(s) * (float)size), size), size);
     // What is not negative is rounded down by its conversion.
-    if (address == CLK_ADDRESS_CLAMP_TO_EDGE)
+    if (address == CLK_ADDRESS_CLAMP_TO_EDGE || address == CLK_ADDRESS_NONE)
         return (int)__builtin_elementwise_min(__builtin_elementwise_max(unnormalized(s, size, sampler), 0.0f),
                                               (float)(size - 1));
     return whole(__builtin_elementwise_floor(unnormalized(s, size, sampler)), size);
