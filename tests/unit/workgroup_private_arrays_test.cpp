@@ -182,5 +182,43 @@ TEST(PrivateArrays, ThatAreFilled_AreRight) {
     }
 }
 
+// Each lane's stack has a height of its own after a few rounds. Lanes that access it as a row would ask in vain.
+TEST(PrivateArrays, StacksOfADivergentLoop_AreNoRows) {
+    Compiled program(R"(
+        kernel void k(global uint* out, uint all) {
+            uint columns[12], left[12], right[12], free[12], count = 0;
+            int height = 0;
+            columns[0] = 1u << get_global_id(0) % 10;
+            left[0] = columns[0] << 1;
+            right[0] = columns[0] >> 1;
+            free[0] = all & ~(columns[0] | left[0] | right[0]);
+            while (height >= 0) {
+                uint choices = free[height];
+                if (choices == 0) {
+                    height--;
+                    continue;
+                }
+                uint queen = choices & -choices;
+                free[height] = choices ^ queen;
+                uint taken = columns[height] | queen;
+                if (taken == all) {
+                    count++;
+                    continue;
+                }
+                uint to_left = (left[height] | queen) << 1, to_right = (right[height] | queen) >> 1;
+                height++;
+                columns[height] = taken;
+                left[height] = to_left;
+                right[height] = to_right;
+                free[height] = all & ~(taken | to_left | to_right);
+            }
+            out[get_global_id(0)] = count;
+        })",
+                     "haswell");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U);
+    EXPECT_EQ(program.result().lanes.reason, "lanes would be slower");
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -2,6 +2,7 @@
 // lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
+#include "lane_division.h"
 #include "rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
@@ -25,6 +26,12 @@ void forget_guards(llvm::Instruction& copy) {
         copy.dropPoisonGeneratingFlags();
     else if (llvm::isa<llvm::OverflowingBinaryOperator>(copy))
         copy.setHasNoUnsignedWrap(false);
+}
+
+// A number for which LLVM has something better than a division, in all lanes.
+bool is_harmless_divisor(const llvm::Value& divisor) {
+    const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&divisor);
+    return constant != nullptr && !constant->isZero() && !constant->isMinusOne();
 }
 
 }  // namespace
@@ -207,8 +214,12 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     llvm::SmallVector<llvm::Value*> operands;
     for (const llvm::Use& operand : instruction.operands())
         operands.push_back(vector(operand.get()));
-    if (mask && instruction.isIntDivRem())
-        operands[1] = builder_.CreateSelect(mask, operands[1], llvm::ConstantInt::get(operands[1]->getType(), 1));
+    if (instruction.isIntDivRem() && !is_harmless_divisor(*instruction.getOperand(1))) {
+        if (is_divided_in_lanes(*instruction.getType()))
+            return divide(llvm::cast<llvm::BinaryOperator>(instruction), operands[0], operands[1]);
+        if (mask)
+            operands[1] = builder_.CreateSelect(mask, operands[1], llvm::ConstantInt::get(operands[1]->getType(), 1));
+    }
     llvm::Value* result = nullptr;
     if (auto* binary = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) {
         result = builder_.CreateBinOp(binary->getOpcode(), operands[0], operands[1]);
@@ -240,6 +251,18 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     if (auto* made = llvm::dyn_cast<llvm::Instruction>(result); made && made->getOpcode() == instruction.getOpcode())
         forget_guards(*made);
     return result;
+}
+
+llvm::Value* LaneCode::divide(llvm::BinaryOperator& division, llvm::Value* numbers, llvm::Value* divisors) {
+    const auto is_positive = [&](llvm::Value* operand) {
+        return llvm::computeKnownBits(operand, function_.getDataLayout()).isNonNegative();
+    };
+    llvm::Value* const divisor = division.getOperand(1);
+    return divide_lanes(builder_, {.opcode = division.getOpcode(),
+                                   .numbers = numbers,
+                                   .divisors = divisors,
+                                   .divisor = shapes_.of(divisor).is_uniform() ? scalar(divisor) : nullptr,
+                                   .are_positive = is_positive(division.getOperand(0)) && is_positive(divisor)});
 }
 
 void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {

@@ -70,6 +70,7 @@ private:
     llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address,
                                   llvm::function_ref<llvm::Value*(llvm::Value*)> form);
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
+    llvm::Value* divide(llvm::BinaryOperator& division, llvm::Value* numbers, llvm::Value* divisors);
     // Sub-groups (lane_sub_group.cpp)
     void emit_sub_group(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);
     llvm::Value* emit_shuffle(llvm::CallBase& call);

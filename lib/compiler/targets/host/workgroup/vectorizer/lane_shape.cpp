@@ -282,7 +282,9 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
         if (result.stride != shape.stride)
             return varying;
     }
-    return several && !is_guess() ? varying : result;
+    // Lanes that differ in one round of a loop differ more in each of the next, such as the heights of stacks.
+    const bool is_in_divergent_loop = around != nullptr && around != &loop_ && masked_.contains(around->getHeader());
+    return several && (!is_guess() || is_in_divergent_loop) ? varying : result;
 }
 
 LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {

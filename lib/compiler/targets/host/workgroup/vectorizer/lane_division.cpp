@@ -1,0 +1,79 @@
+// A quotient in floating point is rounded, but never up to the next whole number k: the true quotient is at most k - 1/d, which is smaller by
+// a part of 1/(k d), and k d is at most the number plus 1. So numbers of 32 bits have exact quotients in doubles, of 16 bits in floats.
+//
+// Where all lanes have one divisor, its reciprocal is a factor. Half of 1 is added to the numbers, so that no quotient is nearer to a whole
+// number than rounding moves it.
+#include "lane_division.h"
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+class Quotients {
+public:
+    Quotients(llvm::IRBuilder<>& builder, const LaneDivision& division)
+        : builder_(builder), division_(division), type_(llvm::cast<llvm::FixedVectorType>(division.numbers->getType())),
+          is_signed_(division.opcode == llvm::Instruction::SDiv || division.opcode == llvm::Instruction::SRem),
+          converts_signed_(is_signed_ || division.are_positive || type_->getScalarSizeInBits() < word_bits) {}
+
+    // `numbers`: as the division's.
+    llvm::Value* of(llvm::Value* numbers) {
+        constexpr double half = 0.5;
+        llvm::Value* dividends = as_real(numbers);
+        llvm::Value* quotients = nullptr;
+        if (division_.divisor != nullptr) {
+            llvm::Value* const halves = llvm::ConstantFP::get(dividends->getType(), half);
+            llvm::Value* const towards =
+                is_signed_ ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, halves, dividends) : halves;
+            llvm::Value* const one = llvm::ConstantFP::get(real_element(), 1);
+            llvm::Value* const reciprocal = builder_.CreateFDiv(one, as_real(division_.divisor));
+            quotients = builder_.CreateFMul(builder_.CreateFAdd(dividends, towards),
+                                            builder_.CreateVectorSplat(type_->getElementCount(), reciprocal));
+        } else {
+            quotients = builder_.CreateFDiv(dividends, as_real(division_.divisors));
+        }
+        llvm::Type* const words = type_->getWithNewBitWidth(word_bits);
+        quotients =
+            converts_signed_ ? builder_.CreateFPToSI(quotients, words) : builder_.CreateFPToUI(quotients, words);
+        return builder_.CreateTrunc(quotients, type_);
+    }
+
+private:
+    static constexpr unsigned float_bits = 16, word_bits = 32;
+
+    llvm::Type* real_element() {
+        return type_->getScalarSizeInBits() <= float_bits ? builder_.getFloatTy() : builder_.getDoubleTy();
+    }
+
+    // Conversions of signed numbers are single instructions, on most processors only those of 32 bits.
+    llvm::Value* as_real(llvm::Value* value) {
+        llvm::Type* const words = value->getType()->getWithNewBitWidth(word_bits);
+        llvm::Type* const real = value->getType()->getWithNewType(real_element());
+        llvm::Value* const word = is_signed_ ? builder_.CreateSExt(value, words) : builder_.CreateZExt(value, words);
+        return converts_signed_ ? builder_.CreateSIToFP(word, real) : builder_.CreateUIToFP(word, real);
+    }
+
+    llvm::IRBuilder<>& builder_;
+    const LaneDivision& division_;
+    llvm::FixedVectorType* const type_;
+    const bool is_signed_, converts_signed_;
+};
+
+}  // namespace
+
+bool is_divided_in_lanes(const llvm::Type& type) {
+    constexpr unsigned bits_max = 32;
+    return type.isIntegerTy() && type.getIntegerBitWidth() <= bits_max;
+}
+
+llvm::Value* divide_lanes(llvm::IRBuilder<>& builder, const LaneDivision& division) {
+    const bool is_remainder = division.opcode == llvm::Instruction::SRem || division.opcode == llvm::Instruction::URem;
+    // A remainder uses them twice.
+    llvm::Value* const numbers = is_remainder ? builder.CreateFreeze(division.numbers) : division.numbers;
+    llvm::Value* const quotients = Quotients(builder, division).of(numbers);
+    if (!is_remainder)
+        return quotients;
+    return builder.CreateSub(numbers, builder.CreateMul(quotients, division.divisors));
+}
+
+}  // namespace polder::compiler::workgroup
