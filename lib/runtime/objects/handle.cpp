@@ -148,18 +148,15 @@ void Object::retain_api() {
         retain_for_handle();
 }
 
-// The last reference needs no atomic read-modify-write instruction: the handle is released, so no other thread may use it.
+// One atomic step, also for the last reference: of two threads that wrongly release it at the same time, one gets an error.
 bool Object::release_api() {
-    uint32_t count = cell_->api_references.load(std::memory_order_acquire);
-    while (count != 1) {
+    uint32_t count = cell_->api_references.load(std::memory_order_relaxed);
+    do {
         if (count == 0)
             return false;
-        if (cell_->api_references.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel,
-                                                        std::memory_order_acquire))
-            return true;
-    }
-    cell_->api_references.store(0, std::memory_order_relaxed);
-    release_for_handle();
+    } while (!cell_->api_references.compare_exchange_weak(count, count - 1, std::memory_order_acq_rel));
+    if (count == 1)
+        release_for_handle();
     return true;
 }
 
