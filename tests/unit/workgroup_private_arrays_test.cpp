@@ -36,7 +36,7 @@ TEST(PrivateArrays, WithOneIndexForAllLanes_AreReadAndWrittenInRows) {
 TEST(PrivateArrays, WithOneIndexForAllLanes_AreRight) {
     Compiled program(generator);
     constexpr uint32_t items = 74, rounds = 60;
-    std::vector<uint32_t> in(items), out(items * rounds), expected(out.size());
+    std::vector<uint32_t> in(items), out(size_t{items} * rounds), expected(out.size());
     std::iota(in.begin(), in.end(), 7);
     for (uint32_t item = 0; item < items; ++item) {
         uint32_t state[19], x = in[item];
@@ -127,8 +127,8 @@ TEST(PrivateArrays, OfSeveralSizes_AreRight) {
         for (uint32_t i = 0; i < rounds; ++i) {
             bytes[i % 32] = static_cast<uint8_t>(id * 3 + i);
             for (uint32_t j = 0; i % 32 == 31 && j < rounds % 8; ++j) {
-                bytes[4 * j] ^= 1;
-                bytes[4 * j + 1] ^= 1;
+                bytes[size_t{4} * j] ^= 1;
+                bytes[size_t{4} * j + 1] ^= 1;
                 uint32_t word = 0;
                 std::memcpy(&word, bytes + size_t{4} * j, 4);
                 expected[id] = expected[id] * 31 + word;
