@@ -107,7 +107,7 @@ TEST_F(PoolAhead, TheLimitHoldsForWhatIsMadeAhead) {
 TEST_F(PoolAhead, AStepThatFailsIsNoFailureOfARequest) {
     take(MiB);
     const auto count = fixture.source->on_call;
-    fixture.source->on_call = [&, this](const char* function) {
+    fixture.source->on_call = [count, this](const char* function) {
         count(function);
         if (std::string_view(function) == "commit" && std::this_thread::get_id() != self)
             throw std::bad_alloc();
