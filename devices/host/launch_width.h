@@ -40,7 +40,7 @@ private:
 
     std::atomic<uint32_t> size_class_{0};  // the number of bits of the number of work-groups
     std::atomic<uint32_t> limit_{0};  // threads; 0: no limit was found
-    std::atomic<uint32_t> launches_{0};  // since the last trial
+    std::atomic<uint32_t> launches_{0};  // with about this number of work-groups
     std::atomic<uint32_t> interval_{first_interval};
     std::atomic<uint32_t> successes_{0};  // trials in succession that were faster
     std::atomic<bool> next_is_twice_{false};

@@ -38,7 +38,7 @@ ImageArgument whole(ImageArgument argument) {
     return argument;
 }
 
-// Calls copy(offset in the buffer, origin, region, is_last) for parts whose rows follow each other, until it returns an error.
+// Calls copy(offset in the buffer, origin, region) for parts whose rows follow each other, until it returns an error.
 template <class Copy>
 cl_int for_each_part(const LaunchImage& image, Copy&& copy) {
     const ImageDescriptor& shape = image.argument.descriptor;
@@ -53,7 +53,7 @@ cl_int for_each_part(const LaunchImage& image, Copy&& copy) {
         for (size_t y = 0; y < rows && code == CL_SUCCESS; ++y) {
             const size_t origin[3] = {0, y, z};
             const uint64_t offset = image.rows.offset + z * shape.slice_pitch + y * shape.row_pitch;
-            code = copy(offset, origin, region, z + 1 == slices && y + 1 == rows);
+            code = copy(offset, origin, region);
         }
     return code;
 }
@@ -134,27 +134,33 @@ void ProxyImages::release_until(uint64_t bytes) {
     kept_.erase(kept_.begin(), end);
 }
 
-cl_int ProxyImages::copy_in(cl_command_queue queue, const LaunchImage& image, std::span<const cl_event> waits) const {
+cl_int ProxyImages::copy_in(cl_command_queue queue, const LaunchImage& image, CommandChain& chain) const {
+    const auto& cl = context_.cl;
     if (image.buffer)
-        return context_.cl.clEnqueueCopyBuffer(queue, image.rows.buffer, image.buffer, image.rows.offset, 0,
-                                               row_bytes(image.argument.descriptor), static_cast<cl_uint>(waits.size()),
-                                               waits.empty() ? nullptr : waits.data(), nullptr);
-    return for_each_part(image, [&](uint64_t offset, const size_t* origin, const size_t* region, bool) {
-        const cl_int code = context_.cl.clEnqueueCopyBufferToImage(queue, image.rows.buffer, image.image, offset,
-                                                                   origin, region, static_cast<cl_uint>(waits.size()),
-                                                                   waits.empty() ? nullptr : waits.data(), nullptr);
-        waits = {};
-        return code;
+        return chain.add([&](cl_uint count, const cl_event* waits, cl_event* done) {
+            return cl.clEnqueueCopyBuffer(queue, image.rows.buffer, image.buffer, image.rows.offset, 0,
+                                          row_bytes(image.argument.descriptor), count, waits, done);
+        });
+    return for_each_part(image, [&](uint64_t offset, const size_t* origin, const size_t* region) {
+        return chain.add([&](cl_uint count, const cl_event* waits, cl_event* done) {
+            return cl.clEnqueueCopyBufferToImage(queue, image.rows.buffer, image.image, offset, origin, region, count,
+                                                 waits, done);
+        });
     });
 }
 
-cl_int ProxyImages::copy_out(cl_command_queue queue, const LaunchImage& image, cl_event* done) const {
+cl_int ProxyImages::copy_out(cl_command_queue queue, const LaunchImage& image, CommandChain& chain) const {
+    const auto& cl = context_.cl;
     if (image.buffer)
-        return context_.cl.clEnqueueCopyBuffer(queue, image.buffer, image.rows.buffer, 0, image.rows.offset,
-                                               row_bytes(image.argument.descriptor), 0, nullptr, done);
-    return for_each_part(image, [&](uint64_t offset, const size_t* origin, const size_t* region, bool is_last) {
-        return context_.cl.clEnqueueCopyImageToBuffer(queue, image.image, image.rows.buffer, origin, region, offset, 0,
-                                                      nullptr, is_last ? done : nullptr);
+        return chain.add([&](cl_uint count, const cl_event* waits, cl_event* done) {
+            return cl.clEnqueueCopyBuffer(queue, image.buffer, image.rows.buffer, 0, image.rows.offset,
+                                          row_bytes(image.argument.descriptor), count, waits, done);
+        });
+    return for_each_part(image, [&](uint64_t offset, const size_t* origin, const size_t* region) {
+        return chain.add([&](cl_uint count, const cl_event* waits, cl_event* done) {
+            return cl.clEnqueueCopyImageToBuffer(queue, image.image, image.rows.buffer, origin, region, offset, count,
+                                                 waits, done);
+        });
     });
 }
 

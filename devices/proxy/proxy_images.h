@@ -15,6 +15,8 @@
 
 #include <proxy/image_argument.h>
 #include <proxy/proxy_memory.h>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace polder::proxy {
@@ -27,6 +29,44 @@ struct LaunchImage {
     ProxyMemory::Place rows;
 };
 using LaunchImages = SmallVector<LaunchImage, 4>;
+
+// Commands that wait for each other: when one of them fails while it executes, the later ones fail too, so that the last event reports it.
+class CommandChain {
+public:
+    // The first command waits for `waits`, which outlive the chain.
+    CommandChain(const ForeignContext& context, std::span<const cl_event> waits) : context_(context), waits_(waits) {}
+    CommandChain(const CommandChain&) = delete;
+    CommandChain& operator=(const CommandChain&) = delete;
+    ~CommandChain() { release(); }
+
+    // What the next command waits for.
+    [[nodiscard]] std::span<const cl_event> waits() const { return waits_; }
+    // `enqueue(count, events, event)` enqueues the next command. Returns its code.
+    template <class Enqueue>
+    [[nodiscard]] cl_int add(Enqueue&& enqueue) {
+        cl_event event = nullptr;
+        const cl_int code =
+            enqueue(static_cast<cl_uint>(waits_.size()), waits_.empty() ? nullptr : waits_.data(), &event);
+        if (code != CL_SUCCESS)
+            return code;
+        release();
+        newest_ = event;
+        waits_ = {&newest_, 1};
+        return CL_SUCCESS;
+    }
+    // The event of the last command, now the caller's; null when there was none.
+    [[nodiscard]] cl_event take() { return std::exchange(newest_, nullptr); }
+
+private:
+    void release() {
+        if (newest_ && context_.may_release())
+            context_.cl.clReleaseEvent(newest_);
+    }
+
+    const ForeignContext& context_;
+    std::span<const cl_event> waits_;
+    cl_event newest_ = nullptr;
+};
 
 class ProxyImages {
 public:
@@ -43,10 +83,9 @@ public:
     void begin_launch() { ++launch_; }
     [[nodiscard]] cl_int take(const ImageArgument& argument, LaunchImage& taken);
 
-    // Copies the rows into the image, or back. `waits` are those of the first command; `done`, of the last one, may be null.
-    [[nodiscard]] cl_int copy_in(cl_command_queue queue, const LaunchImage& image,
-                                 std::span<const cl_event> waits) const;
-    [[nodiscard]] cl_int copy_out(cl_command_queue queue, const LaunchImage& image, cl_event* done) const;
+    // Copies the rows into the image, or back.
+    [[nodiscard]] cl_int copy_in(cl_command_queue queue, const LaunchImage& image, CommandChain& chain) const;
+    [[nodiscard]] cl_int copy_out(cl_command_queue queue, const LaunchImage& image, CommandChain& chain) const;
 
 private:
     struct Kept {

@@ -157,34 +157,29 @@ cl_int ProxyKernel::set_images(const LaunchWork& launch, ProxyImages& images, La
 
 cl_int ProxyKernel::enqueue_with_images(const LaunchWork& launch, ProxyImages& images, cl_command_queue queue,
                                         std::span<const cl_event> waits, ImageEvents& events) const {
-    const auto is_copied_back = [](const LaunchImage& image) {
-        return image.rows.buffer && image.argument.use != driver::ImageUse::read;
-    };
     const Lock lock(mutex_);
     LaunchImages taken;
     if (const cl_int code = set_images(launch, images, taken))
         return code;
     if (const cl_int code = set_arguments(launch))
         return code;
+    CommandChain before(context_, waits);
     for (const LaunchImage& image : taken)
-        if (image.rows.buffer) {
-            if (const cl_int code = images.copy_in(queue, image, waits))
+        if (image.rows.buffer)
+            if (const cl_int code = images.copy_in(queue, image, before))
                 return code;
-            waits = {};
-        }
+    waits = before.waits();
     const cl_int enqueued = context_.cl.clEnqueueNDRangeKernel(
         queue, handle_, launch.work_dim, launch.global_offset, launch.global_size, launch.local_size,
         static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &events.executed);
     if (enqueued != CL_SUCCESS)
         return enqueued;
-    const LaunchImage* last = nullptr;
+    CommandChain behind(context_, {&events.executed, 1});
     for (const LaunchImage& image : taken)
-        if (is_copied_back(image))
-            last = &image;
-    for (const LaunchImage& image : taken)
-        if (is_copied_back(image))
-            if (const cl_int code = images.copy_out(queue, image, &image == last ? &events.done : nullptr))
+        if (image.rows.buffer && image.argument.use != driver::ImageUse::read)
+            if (const cl_int code = images.copy_out(queue, image, behind))
                 return code;
+    events.done = behind.take();
     return CL_SUCCESS;
 }
 

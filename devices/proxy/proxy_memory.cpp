@@ -142,7 +142,8 @@ cl_int ProxyMemory::image_at(DeviceAddress address, const ImageArgument& argumen
         image = known->image;
         return CL_SUCCESS;
     }
-    constexpr size_t images_max = 64;
+    // Far more than the images of all launches that set their arguments at this moment: those must stay until they are enqueued.
+    constexpr size_t images_max = 1024;
     if (region.images.size() == images_max) {
         context_.cl.clReleaseMemObject(region.images.front().image);
         region.images.erase(region.images.begin());

@@ -39,7 +39,8 @@ public:
     [[nodiscard]] Place resolve(DeviceAddress address) const;
     // The buffer that begins at `address`, for clSetKernelArg. It stays as long as `generation` is the same.
     [[nodiscard]] cl_int buffer_at(DeviceAddress address, cl_mem& buffer);
-    // An image object that shows the rows at `address`, where can_show_rows. It stays as a buffer that buffer_at returns does.
+    // An image object that shows the rows at `address`, where can_show_rows. It stays as long as `generation` is the same and no 1,024 others of
+    // the region have come since: until the launch is enqueued, which keeps it.
     [[nodiscard]] cl_int image_at(DeviceAddress address, const ImageArgument& argument, cl_mem& image);
     // Changes before a buffer that buffer_at has returned is released.
     [[nodiscard]] uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
