@@ -8,8 +8,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <fake_icd.h>
+#include <find.h>
 #include <polder/kernel_abi.h>
 #include <sys/wait.h>
 #include <thread>
@@ -20,12 +20,6 @@ extern "C" int __lsan_is_turned_off() { return 1; }  // NOLINT(bugprone-reserved
 
 namespace polder::test {
 namespace {
-
-template <class Function>
-Function of_fake(const char* name) {
-    static void* const library = dlopen(POLDER_FAKE_ICD, RTLD_NOW | RTLD_LOCAL);
-    return reinterpret_cast<Function>(dlsym(library, name));
-}
 
 // kernel void add(global int* data, int value) { data[get_global_id(0)] += value; }
 struct Add {
@@ -47,7 +41,7 @@ protected:
         using Kind = driver::KernelParameter::Kind;
         const fake_icd::Kernel kernel{
             Add::run, 0, 0, {{Kind::global_pointer, 0, 8}, {Kind::value, offsetof(Add, value), 4}}};
-        of_fake<fake_icd::RegisterKernel>("fake_icd_register_kernel")("add", &kernel);
+        fake_icd::find<fake_icd::RegisterKernel>("fake_icd_register_kernel")("add", &kernel);
         ContextTest::SetUp();
         ASSERT_EQ(devices.size(), 2u) << "POCL_DEVICES must be \"cpu proxy\"";
         foreign = make_queue(devices[1]);
@@ -61,10 +55,12 @@ protected:
     }
     void fail_call(const std::string& call, cl_int code, int good = 0) {
         failing.push_back(call);
-        of_fake<fake_icd::Fail>("fake_icd_fail")(call.c_str(), code, good);
+        fake_icd::find<fake_icd::Fail>("fake_icd_fail")(call.c_str(), code, good);
     }
-    static void mend(const std::string& call) { of_fake<fake_icd::Fail>("fake_icd_fail")(call.c_str(), CL_SUCCESS, 0); }
-    static uint64_t calls(const char* call) { return of_fake<fake_icd::Calls>("fake_icd_calls")(call); }
+    static void mend(const std::string& call) {
+        fake_icd::find<fake_icd::Fail>("fake_icd_fail")(call.c_str(), CL_SUCCESS, 0);
+    }
+    static uint64_t calls(const char* call) { return fake_icd::find<fake_icd::Calls>("fake_icd_calls")(call); }
 
     cl_int add(cl_command_queue on, cl_int value, cl_event* event = nullptr, const cl_event* wait = nullptr) {
         return add_to(buffer, on, value, event, wait);
@@ -382,7 +378,7 @@ TEST_F(ProxyFake, TheChildOfAForkHasTheProcessorAndTheParentBoth) {
 }
 
 TEST_F(ProxyFake, HandlesAreReleasedInAnyOrderWhileCommandsRun) {
-    const auto live = of_fake<fake_icd::Live>("fake_icd_live");
+    const auto live = fake_icd::find<fake_icd::Live>("fake_icd_live");
     const auto once = [&] {
         OwnedContext own;
         cl_int error = CL_SUCCESS;

@@ -3,19 +3,13 @@
 #include "support/images.h"
 
 #include <CL/cl_ext.h>
-#include <dlfcn.h>
 #include <fake_icd.h>
+#include <find.h>
 #include <polder/image_abi.h>
 #include <polder/kernel_abi.h>
 
 namespace polder::test {
 namespace {
-
-template <class Function>
-Function of_fake(const char* name) {
-    static void* const library = dlopen(POLDER_FAKE_ICD, RTLD_NOW | RTLD_LOCAL);
-    return reinterpret_cast<Function>(dlsym(library, name));
-}
 
 using Kind = driver::KernelParameter::Kind;
 constexpr uint32_t next = sizeof(ImageDescriptor);
@@ -71,7 +65,7 @@ protected:
     void SetUp() override {
         using driver::ImageType;
         using driver::ImageUse;
-        const auto register_kernel = of_fake<fake_icd::RegisterKernel>("fake_icd_register_kernel");
+        const auto register_kernel = fake_icd::find<fake_icd::RegisterKernel>("fake_icd_register_kernel");
         const fake_icd::Kernel add{run_add_image,
                                    0,
                                    0,
@@ -90,13 +84,13 @@ protected:
     }
     void TearDown() override {
         for (const char* call : failing)
-            of_fake<fake_icd::Fail>("fake_icd_fail")(call, CL_SUCCESS, 0);
+            fake_icd::find<fake_icd::Fail>("fake_icd_fail")(call, CL_SUCCESS, 0);
     }
     void fail_call(const char* call, cl_int code, int good = 0) {
         failing.push_back(call);
-        of_fake<fake_icd::Fail>("fake_icd_fail")(call, code, good);
+        fake_icd::find<fake_icd::Fail>("fake_icd_fail")(call, code, good);
     }
-    static uint64_t calls(const char* call) { return of_fake<fake_icd::Calls>("fake_icd_calls")(call); }
+    static uint64_t calls(const char* call) { return fake_icd::find<fake_icd::Calls>("fake_icd_calls")(call); }
 
     // A launch with one work-item; the state of its event.
     cl_int launch(cl_kernel kernel) {
@@ -317,7 +311,7 @@ TEST_F(ProxyImages, ACallThatFailsFailsOneLaunch) {
             const uint64_t before = calls(call);
             fail_call(call, CL_OUT_OF_RESOURCES, good);
             const cl_int state = add(to, from, how);
-            of_fake<fake_icd::Fail>("fake_icd_fail")(call, CL_SUCCESS, 0);
+            fake_icd::find<fake_icd::Fail>("fake_icd_fail")(call, CL_SUCCESS, 0);
             // Images of earlier launches may be there.
             const bool has_failed = calls(call) - before > static_cast<uint64_t>(good);
             EXPECT_EQ(state, has_failed ? CL_OUT_OF_RESOURCES : CL_COMPLETE) << call << " after " << good;
@@ -326,11 +320,11 @@ TEST_F(ProxyImages, ACallThatFailsFailsOneLaunch) {
     }
     fail_call("clCreateSampler", CL_OUT_OF_RESOURCES);
     EXPECT_EQ(add(to, from, other), CL_OUT_OF_RESOURCES);
-    of_fake<fake_icd::Fail>("fake_icd_fail")("clCreateSampler", CL_SUCCESS, 0);
+    fake_icd::find<fake_icd::Fail>("fake_icd_fail")("clCreateSampler", CL_SUCCESS, 0);
     // A kernel that fails when it is executed, between two copies that succeed.
     fail_call("execute", CL_OUT_OF_RESOURCES, 2);
     EXPECT_NE(add(to, from, how), CL_COMPLETE);
-    of_fake<fake_icd::Fail>("fake_icd_fail")("execute", CL_SUCCESS, 0);
+    fake_icd::find<fake_icd::Fail>("fake_icd_fail")("execute", CL_SUCCESS, 0);
     write_image(to, {}, {width, height, 1}, first.data());
     ASSERT_EQ(add(to, from, how), CL_COMPLETE);
     EXPECT_EQ(words_of(to), std::vector<uint32_t>(width * height, 1 + 2 + 0x10));
@@ -338,7 +332,7 @@ TEST_F(ProxyImages, ACallThatFailsFailsOneLaunch) {
 
 // The images that are kept for later launches are bounded: 64 MiB, and those of the newest launch.
 TEST_F(ProxyImages, ImagesOfManyShapesAreNotAllKept) {
-    const auto live = of_fake<fake_icd::Live>("fake_icd_live");
+    const auto live = fake_icd::find<fake_icd::Live>("fake_icd_live");
     std::vector<int64_t> objects;
     for (size_t i = 0; i < 12; ++i) {
         const OwnedMem image = make_image({CL_RGBA, CL_UNSIGNED_INT8},

@@ -3,18 +3,12 @@
 
 #include "../kernels.h"
 #include "fake_icd.h"
+#include "find.h"
 
 #include <atomic>
-#include <dlfcn.h>
 #include <string>
 
 namespace polder::fake_icd {
-
-template <class Function>
-Function find(const char* name) {
-    static void* const library = dlopen(POLDER_FAKE_ICD, RTLD_NOW | RTLD_LOCAL);
-    return library ? reinterpret_cast<Function>(dlsym(library, name)) : nullptr;
-}
 
 // Valid during Device::load, as long as the next one is not made on this thread.
 inline driver::TargetCode code_of(const driver::HostCode& code) {
