@@ -48,10 +48,7 @@ Result<void> check_devices(const Context& context, cl_mem_flags flags, const Ima
     if (!some([&](const Device& device) { return fits(device, shape); }))
         return fail(Status::invalid_image_size);
     // CL_IMAGE_FORMAT_NOT_SUPPORTED: by no device.
-    const auto supports_format = [&](const Device& device) {
-        return device.has_images() && (!device.info().language || supports(device, shape.format, shape.type, flags));
-    };
-    if (!some(supports_format))
+    if (!some([&](const Device& device) { return supports(device, shape.format, shape.type, flags); }))
         return fail(Status::image_format_not_supported);
     return {};
 }

@@ -70,9 +70,8 @@ bool supports(const Device& device, const cl_image_format& format, cl_mem_object
 std::vector<cl_image_format> supported_formats(const Context& context, cl_mem_flags flags, cl_mem_object_type type) {
     std::vector<cl_image_format> list = supported_formats(flags, type);
     std::erase_if(list, [&](const cl_image_format& format) {
-        return std::ranges::none_of(context.devices(), [&](const Ref<Device>& device) {
-            return device->has_images() && (!device->info().language || supports(*device, format, type, flags));
-        });
+        return std::ranges::none_of(context.devices(),
+                                    [&](const Ref<Device>& device) { return supports(*device, format, type, flags); });
     });
     return list;
 }
