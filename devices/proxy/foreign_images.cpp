@@ -9,7 +9,7 @@ using driver::ImageUse;
 constexpr cl_mem_flags flags_of_uses[] = {CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY, CL_MEM_KERNEL_READ_AND_WRITE};
 static_assert(std::size(flags_of_uses) == driver::image_uses);
 
-bool has_functions(const cl_icd_dispatch& cl) {
+bool has_image_functions(const cl_icd_dispatch& cl) {
     return cl.clCreateImage && cl.clGetSupportedImageFormats && cl.clEnqueueCopyBufferToImage &&
            cl.clEnqueueCopyImageToBuffer && cl.clCreateSampler && cl.clReleaseSampler;
 }
@@ -36,7 +36,7 @@ std::optional<driver::ImageLimits> image_limits_of(const ForeignContext& context
     const auto get = [&]<class Value>(cl_device_info what, Value otherwise) {
         return ask<Value>(context.cl, context.device, what, otherwise);
     };
-    if (!has_functions(context.cl) || !get(CL_DEVICE_IMAGE_SUPPORT, cl_bool{CL_FALSE}))
+    if (!has_image_functions(context.cl) || !get(CL_DEVICE_IMAGE_SUPPORT, cl_bool{CL_FALSE}))
         return std::nullopt;
     driver::ImageLimits limits;
     const auto size = [&](cl_device_info what) { return uint64_t{get(what, size_t{0})}; };

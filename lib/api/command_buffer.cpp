@@ -15,7 +15,7 @@ struct BufferProperties {
     std::vector<cl_properties> list;  // with its terminating zero, or empty
 };
 
-Result<BufferProperties> check_properties(const Property* given) {
+Result<BufferProperties> check_buffer_properties(const Property* given) {
     BufferProperties properties;
     if (!given)
         return properties;
@@ -101,7 +101,7 @@ cl_command_buffer_khr CL_API_CALL clCreateCommandBufferKHR(cl_uint num_queues, c
         if (num_queues == 0 || !queues)
             return fail(Status::invalid_value);
         POLDER_ASSIGN(list, queues_of(num_queues, queues));
-        POLDER_ASSIGN(checked, check_properties(properties));
+        POLDER_ASSIGN(checked, check_buffer_properties(properties));
         // CL_INCOMPATIBLE_COMMAND_QUEUE_KHR: CL_COMMAND_BUFFER_DEVICE_SIDE_SYNC_KHR is set, and the queues' devices cannot synchronize.
         for (const Ref<Queue>& queue : list)
             if (checked.needs_device_side_sync && !can_sync(queue->device(), list.front()->device()))

@@ -124,7 +124,7 @@ struct KernelProperties {
     std::vector<cl_properties> list;  // with its terminating zero, or empty
 };
 
-Result<KernelProperties> check_properties(const Property* given) {
+Result<KernelProperties> check_kernel_properties(const Property* given) {
     KernelProperties properties;
     if (!given)
         return properties;
@@ -171,7 +171,7 @@ Result<void> record_kernel(const RecordArguments& given, const Property* propert
                            const SizeArrays& sizes, cl_mutable_command_khr* mutable_handle) {
     POLDER_ASSIGN(place, check(given));
     CommandBuffer& buffer = place.buffer;
-    POLDER_ASSIGN(checked, check_properties(properties));
+    POLDER_ASSIGN(checked, check_kernel_properties(properties));
     POLDER_ASSIGN(kernel, from_handle<Kernel>(kernel_handle));
     // CL_INVALID_CONTEXT: kernel and command buffer are of different contexts.
     if (&kernel->context() != &buffer.context())

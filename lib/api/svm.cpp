@@ -4,6 +4,7 @@
 // bytes on every device. A pointer that is not in an allocation points to plain host memory: system sharing.
 #include "enqueue.h"
 #include "pointer_commands.h"
+#include "type_alignment.h"
 
 #include <runtime/buffer_commands.h>
 #include <runtime/svm.h>
@@ -16,9 +17,6 @@ using namespace polder::runtime;
 
 namespace polder::api {
 namespace {
-
-// The largest alignment of an OpenCL type, in bytes: that of long16 and double16.
-constexpr size_t max_type_alignment = 128;
 
 // Reports the reason to the context's callback, because clSVMAlloc has no error code.
 Error refuse_fine_grain(const Context& context) {
@@ -48,7 +46,7 @@ Result<void*> svm_alloc(cl_context handle, cl_svm_mem_flags flags, size_t size, 
     if (size == 0 || size > context->max_svm_allocation_bytes())
         return fail(Status::invalid_buffer_size);
     // Null (CL_INVALID_VALUE): alignment is not a power of two, or exceeds that of the largest OpenCL type.
-    if (alignment && (!std::has_single_bit(alignment) || alignment > max_type_alignment))
+    if (!is_type_alignment(alignment))
         return fail(Status::invalid_value);
     POLDER_ASSIGN(allocation, allocate(*context, {.kind = Allocation::Kind::svm, .size = size, .space = host_space}));
     return reinterpret_cast<void*>(static_cast<uintptr_t>(allocation->address()));

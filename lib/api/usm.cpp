@@ -6,6 +6,7 @@
 // kernels use addresses.
 #include "enqueue.h"
 #include "pointer_commands.h"
+#include "type_alignment.h"
 #include "unified_memory.h"
 
 #include <runtime/buffer_commands.h>
@@ -13,7 +14,6 @@
 #include <runtime/svm.h>
 
 #include <algorithm>
-#include <bit>
 
 using namespace polder;
 using namespace polder::runtime;
@@ -44,9 +44,6 @@ bool has_memory_of(const Context& context, Allocation::Kind kind) {
 namespace {
 
 using Kind = Allocation::Kind;
-
-// The largest alignment of an OpenCL type, in bytes: that of long16 and double16.
-constexpr size_t max_type_alignment = 128;
 
 Result<cl_mem_alloc_flags_intel> allocation_flags(const cl_mem_properties_intel* properties, Kind kind) {
     constexpr cl_mem_alloc_flags_intel placement =
@@ -93,7 +90,7 @@ Result<void*> allocate_unified(Context& context, const Request& request) {
                        : !has_memory_of(context, request.kind))
         return fail(Status::invalid_operation);
     // CL_INVALID_VALUE: alignment is not a power of two, or exceeds that of the largest OpenCL type.
-    if (request.alignment && (!std::has_single_bit(request.alignment) || request.alignment > max_type_alignment))
+    if (!is_type_alignment(request.alignment))
         return fail(Status::invalid_value);
     POLDER_ASSIGN(flags, allocation_flags(request.properties, request.kind));
     // CL_INVALID_BUFFER_SIZE: size is 0, or greater than CL_DEVICE_MAX_MEM_ALLOC_SIZE of a device that may use the allocation.

@@ -1,18 +1,10 @@
 #include <base/biased_mutex.h>
+#include <base/membarrier.h>
 
 #include <chrono>
-#include <linux/membarrier.h>
-#include <sys/syscall.h>
 #include <thread>
-#include <unistd.h>
 
 namespace polder {
-namespace {
-
-bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
-
-}  // namespace
-
 bool biased_mutex_state::may_own() {
     static const bool is_registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     static constinit std::atomic<uint64_t> last_id{0};

@@ -2,12 +2,11 @@
 // tries again, until all are quiet or `quiet_wait_ms` have passed. `in_parent` and `in_child` unlock and open the gate; before that, the
 // child forgets its threads. When not all were quiet, the child stays cut off.
 #include <base/fork.h>
+#include <base/membarrier.h>
 #include <base/mutex.h>
 
 #include <chrono>
-#include <linux/membarrier.h>
 #include <pthread.h>
-#include <sys/syscall.h>
 #include <thread>
 #include <type_traits>
 #include <unistd.h>
@@ -19,12 +18,6 @@ using fork_state::Thread;
 
 constinit std::atomic<Gate> fork_state::gate{Gate::not_ready};
 [[gnu::tls_model("initial-exec")]] constinit thread_local Thread fork_state::this_thread;
-
-namespace {
-
-bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
-
-}  // namespace
 
 // Has only static members that are never destroyed, because the handlers stay registered until the process ends.
 struct ForkHandlers {

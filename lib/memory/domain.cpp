@@ -12,8 +12,6 @@ namespace polder::memory {
 namespace {
 
 // Converts a number for %llu of printf.
-unsigned long long llu(uint64_t number) { return number; }
-
 std::vector<SpaceId> ids_of(std::span<Space* const> spaces) {
     std::vector<SpaceId> ids{application_space};
     for (const Space* space : spaces)

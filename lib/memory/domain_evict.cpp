@@ -29,8 +29,6 @@
 namespace polder::memory {
 namespace {
 
-unsigned long long llu(uint64_t number) { return number; }
-
 struct Candidate {
     StorageImpl* storage = nullptr;
     ByteRange range;  // of the replica

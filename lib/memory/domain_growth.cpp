@@ -19,8 +19,6 @@ namespace polder::memory {
 namespace {
 
 // Converts a number for %llu of printf.
-unsigned long long llu(uint64_t number) { return number; }
-
 // The leases of one request. Its destructor frees those that were not attached to a storage.
 class LeaseGroup {
 public:

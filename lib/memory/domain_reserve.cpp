@@ -21,24 +21,22 @@
 namespace polder::memory {
 namespace {
 
-StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
-
 // The allocation guards of all storages of some uses, which are sorted by storage. While the thread waits for a guard, its
 // ChangeInProgress has ended, so that other threads do not wait for it.
 class AllocationGuards {
 public:
     AllocationGuards(std::span<const Use> uses, SpaceId space, ChangeInProgress& change) : uses_(uses), space_(space) {
         for (size_t i = 0; i < uses_.size(); ++i)
-            if (is_first(i) && !impl(uses_[i]).try_begin_allocating(space_)) {
+            if (is_first(i) && !impl_of(uses_[i]).try_begin_allocating(space_)) {
                 change.end();
-                impl(uses_[i]).begin_allocating(space_);
+                impl_of(uses_[i]).begin_allocating(space_);
                 change.begin();
             }
     }
     ~AllocationGuards() {
         for (size_t i = 0; i < uses_.size(); ++i)
             if (is_first(i))
-                impl(uses_[i]).end_allocating(space_);
+                impl_of(uses_[i]).end_allocating(space_);
     }
     AllocationGuards(const AllocationGuards&) = delete;
     AllocationGuards& operator=(const AllocationGuards&) = delete;

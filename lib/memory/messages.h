@@ -9,9 +9,6 @@
 
 namespace polder::memory {
 
-// Converts a number for %llu of printf.
-inline unsigned long long llu(uint64_t number) { return number; }
-
 inline void log_fill(const StorageImpl& storage, ByteRange range, SpaceId space, Version version) {
     POLDER_LOG(memory, "storage %llu: fill of [%llu, %llu) on space %u, version %llu", llu(storage.number()),
                llu(range.begin), llu(range.end), space.value, llu(version.value));

@@ -56,12 +56,10 @@ void for_each_ascending(const std::array<uint64_t, 2>& numbers, F&& f) {
             f(table[64 * word + static_cast<uint32_t>(std::countr_zero(rest))]);
 }
 
-StorageImpl& impl(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
-
 }  // namespace
 
 uint32_t StorageGuard::number_of(const Use& use) {
-    return impl(use).storage_lock().number_.load(std::memory_order_acquire);
+    return impl_of(use).storage_lock().number_.load(std::memory_order_acquire);
 }
 
 StorageLock::StorageLock() : number_(this_thread()), last_thread_(this_thread()) {}
@@ -137,7 +135,7 @@ void StorageGuard::note_use(StorageImpl& storage, uint8_t thread) noexcept {
 StorageGuard::~StorageGuard() {
     const uint8_t thread = this_thread();
     for (const Use& use : uses_)
-        note_use(impl(use), thread);
+        note_use(impl_of(use), thread);
     if (only_ != several) [[likely]]
         table[only_].unlock();
     else

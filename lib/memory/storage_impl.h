@@ -258,4 +258,6 @@ private:
     CompletionCallback destroyed_;
 };
 
+[[nodiscard]] inline StorageImpl& impl_of(const Use& use) { return static_cast<StorageImpl&>(*use.storage); }
+
 }  // namespace polder::memory

@@ -72,14 +72,14 @@ Descriptor open_directory(int parent, const char* name, int flags) {
 }
 
 // The directory and the name of the file for `key`; the file may not exist.
-struct Place {
+struct EntryPlace {
     Descriptor directory;
     std::string name;
 };
 
 enum class Missing : uint8_t { is_left, is_made };
 
-Place place_of(const std::string& key, Missing missing) {
+EntryPlace place_of(const std::string& key, Missing missing) {
     const std::string folder = key.substr(0, 2);
     if (missing == Missing::is_made)
         make_private_directory(options::cache_directory());
@@ -96,7 +96,7 @@ std::string entry_end(const std::string& key, std::string_view bytes) {
 
 // Reads a file of at most `entry_bytes_max` to its end. Nothing else than a regular file is opened: a FIFO would wait for
 // its writer, a device may have no end.
-std::optional<std::string> read_file(const Place& place) {
+std::optional<std::string> read_file(const EntryPlace& place) {
     const Descriptor file(openat(place.directory.number(), place.name.c_str(),
                                  O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat state{};
@@ -116,7 +116,7 @@ std::optional<std::string> read_file(const Place& place) {
     return bytes;
 }
 
-bool write_file(const Place& place, const std::string& name, const std::string& key, std::string_view bytes) {
+bool write_file(const EntryPlace& place, const std::string& name, const std::string& key, std::string_view bytes) {
     const FileSizeSignalBlocked blocked;
     Descriptor file(
         openat(place.directory.number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -154,7 +154,7 @@ std::string cache_key(const std::vector<std::string_view>& parts) {
 std::optional<std::string> load_cached(const std::string& key) {
     if (!is_enabled())
         return std::nullopt;
-    const Place place = place_of(key, Missing::is_left);
+    const EntryPlace place = place_of(key, Missing::is_left);
     if (!place.directory)
         return std::nullopt;
     auto all = read_file(place);
@@ -175,7 +175,7 @@ void store_cached(const std::string& key, std::string_view bytes) {
     static std::atomic<uint64_t> serial{0};
     if (!is_enabled() || bytes.size() > static_cast<size_t>(entry_bytes_max) / 2)
         return;
-    const Place place = place_of(key, Missing::is_made);
+    const EntryPlace place = place_of(key, Missing::is_made);
     const std::string temporary = place.name + "." + std::to_string(getpid()) + "." + std::to_string(serial++);
     if (!place.directory)
         return;

@@ -46,13 +46,13 @@ std::string features_of(const std::string& processor, PtxVersion needed) {
     constexpr unsigned of_hopper = 78;
     constexpr unsigned of_blackwell = 86;
     const long number = std::strtol(processor.c_str() + std::string_view{"sm_"}.size(), nullptr, 10);
-    const unsigned version = std::max(static_cast<unsigned>(needed), number < 75 ? of_activemask : 0);
+    const unsigned ptx = std::max(static_cast<unsigned>(needed), number < 75 ? of_activemask : 0);
     unsigned oldest = 0;
     if (number >= 100 || number == 88)
         oldest = of_blackwell;
     else if (number >= 89)
         oldest = of_hopper;
-    return version > oldest ? "+ptx" + std::to_string(version) : "";
+    return ptx > oldest ? "+ptx" + std::to_string(ptx) : "";
 }
 
 }  // namespace

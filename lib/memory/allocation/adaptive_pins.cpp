@@ -2,6 +2,8 @@
 // as one. Its granules are not pageable from the decision on, so that none of its pages is discarded before, during or after the registration.
 #include "adaptive_pins.h"
 
+#include "host_bytes.h"
+
 #include <base/log.h>
 
 #include <algorithm>
@@ -19,12 +21,6 @@ namespace {
 constexpr uint32_t refusals_max = 8;
 // The most bytes of one registration, which takes 6 ms then: removing a region waits for it, and so may other calls of the driver.
 constexpr uint64_t piece_bytes_max = uint64_t{64} << 20;
-
-unsigned long long llu(uint64_t number) { return number; }
-
-std::span<std::byte> bytes_of(driver::Memory memory) {
-    return {static_cast<std::byte*>(memory.address.host()), memory.size};
-}
 
 // The addresses of a region. Its first and last granule may be smaller than the others.
 ByteRange addresses_of(driver::Memory memory) { return {memory.address.value, memory.address.value + memory.size}; }

@@ -1,5 +1,6 @@
 // Parses the settings of allocation policies. One table has the keys; the warning about an unknown one lists them.
 #include <base/options.h>
+#include <base/sizes.h>
 #include <memory/allocation_policy.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 namespace polder::memory {
 namespace {
 
-constexpr uint64_t MiB = uint64_t{1} << 20;
 // As in PyTorch, max_split_size must be larger than a large segment.
 constexpr uint64_t max_split_mb_min = 21;
 

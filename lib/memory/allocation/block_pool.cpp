@@ -20,8 +20,6 @@ namespace {
 constexpr uint64_t red_zone_bytes = 128;
 // Lease::is_fresh is not set for smaller ranges without pages.
 constexpr uint64_t fresh_bytes_min = uint64_t{4} << 20;
-// Pending blocks that one ordinary allocation frees: more than one, so that they do not accumulate.
-constexpr uint32_t drained_at_most = 32;
 
 // A pending block is used again as a whole, so it must not be much larger than the request.
 bool fits_well(const Block& block, ByteCount size, Alignment alignment) {

@@ -19,8 +19,6 @@ namespace {
 
 // Smaller blocks share slabs of this size.
 constexpr uint64_t slab_bytes_min = uint64_t{1} << 20;
-// The most pending blocks that one ordinary allocation frees.
-constexpr uint32_t drained_at_most = 32;
 
 uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, const AllocatorOptions& options) {
     if (policy.persistent)

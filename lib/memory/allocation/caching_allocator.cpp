@@ -1,6 +1,7 @@
 // Blocks of the caching allocator: finding, splitting, freeing, merging. Reserving and releasing segments is in
 // caching_segments.cpp; statistics and the check of all invariants are in caching_figures.cpp.
 #include <base/log.h>
+#include <base/sizes.h>
 #include <memory/caching_allocator.h>
 
 #include <algorithm>
@@ -12,7 +13,6 @@
 namespace polder::memory {
 namespace {
 
-constexpr uint64_t MiB = uint64_t{1} << 20;
 // PyTorch's constants.
 constexpr uint64_t block_bytes_min = 512;
 constexpr uint64_t small_bytes_max = MiB;
@@ -20,8 +20,6 @@ constexpr uint64_t small_segment_bytes = 2 * MiB;
 constexpr uint64_t large_segment_bytes = 20 * MiB;
 constexpr uint64_t own_segment_bytes_min = 10 * MiB;
 constexpr uint64_t segment_rounding = 2 * MiB;
-// The most pending blocks that one ordinary allocation frees.
-constexpr uint32_t drained_at_most = 32;
 
 }  // namespace
 

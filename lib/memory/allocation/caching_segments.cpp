@@ -2,6 +2,7 @@
 // call to the source is made without the allocator's lock, by the thread that has the turn.
 #include <base/log.h>
 #include <base/scope_exit.h>
+#include <base/sizes.h>
 #include <memory/caching_allocator.h>
 
 #include <algorithm>
@@ -10,7 +11,6 @@
 namespace polder::memory {
 namespace {
 
-constexpr uint64_t MiB = uint64_t{1} << 20;
 constexpr uint64_t small_growth_bytes = 2 * MiB;
 constexpr uint64_t large_growth_bytes = 20 * MiB;
 

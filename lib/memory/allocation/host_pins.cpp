@@ -2,6 +2,8 @@
 // 0.1 ms for each MiB.
 #include "host_pins.h"
 
+#include "host_bytes.h"
+
 #include <base/log.h>
 
 #include <algorithm>
@@ -11,10 +13,6 @@ namespace polder::memory {
 namespace {
 
 constexpr ByteCount region_bytes_min{uint64_t{16} << 20};
-
-std::span<std::byte> bytes_of(driver::Memory region) {
-    return {static_cast<std::byte*>(region.address.host()), region.size};
-}
 
 }  // namespace
 

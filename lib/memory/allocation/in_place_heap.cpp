@@ -1,6 +1,7 @@
 // A region is reserved, counted and registered without the lock; the lock is held to find a place in a region. When a step of making a region fails,
 // the earlier steps are undone.
 #include "allocation/adaptive_pins.h"
+#include "allocation/host_bytes.h"
 
 #include <base/scope_exit.h>
 #include <memory/in_place_heap.h>
@@ -13,8 +14,6 @@ namespace {
 
 constexpr ByteCount region_bytes{uint64_t{4} << 20};
 constexpr Alignment block_alignment{128};
-
-std::span<std::byte> bytes_of(driver::Memory memory) { return {memory.address.host(), memory.size}; }
 
 }  // namespace
 

@@ -1,6 +1,8 @@
 // Host memory is mapped with mmap and without a reservation of swap space, aligned for large pages. Device memory comes from the driver.
+#include "huge_page.h"
 #include "system_memory.h"
 
+#include <base/sizes.h>
 #include <memory/region_source.h>
 
 #include <algorithm>
@@ -12,8 +14,6 @@
 namespace polder::memory {
 namespace {
 
-constexpr uint64_t MiB = uint64_t{1} << 20;
-constexpr Alignment huge_page{2 * MiB};
 constexpr uint64_t first_region_bytes = 64 * MiB;
 // Blocks of this size or larger are assumed to be used in large parts, so they get large pages.
 constexpr uint64_t large_block_bytes = 8 * MiB;

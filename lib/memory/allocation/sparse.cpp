@@ -2,6 +2,7 @@
 // when it is first used. A released stretch waits until the commands that use it are complete, then its pages are unmapped.
 #include "sparse.h"
 
+#include "huge_page.h"
 #include "system_memory.h"
 
 #include <base/log.h>
@@ -18,7 +19,6 @@
 namespace polder::memory {
 namespace {
 
-constexpr Alignment huge_page{uint64_t{2} << 20};
 // Parts of this size or larger are assumed to be used in large pieces, so they get large pages.
 constexpr uint64_t large_part_bytes = uint64_t{8} << 20;
 // Stretches with more pages in use are not kept.

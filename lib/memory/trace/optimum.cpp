@@ -21,7 +21,7 @@ struct Range {
 };
 
 // One command: the ranges that it uses at the same time in one memory; or the end of a storage.
-struct Step {
+struct Command {
     uint32_t space = 0;
     std::vector<Range> uses;
     uint64_t destroyed = 0;  // the number of the storage that ends; 0: a command
@@ -30,7 +30,7 @@ struct Step {
 };
 
 struct Recorded {
-    std::vector<Step> steps;
+    std::vector<Command> steps;
     std::map<uint32_t, MovesOfSpace> spaces;
 };
 
@@ -45,8 +45,8 @@ void count_moved(std::map<uint32_t, MovesOfSpace>& spaces, const Event& event) {
 }
 
 // A write of the application uses the memory that it writes to. Bytes that the application reads or copies cross a link and need no memory.
-Step step_of_copy(const Event& event) {
-    Step step;
+Command step_of_copy(const Event& event) {
+    Command step;
     step.space = event.other_space;
     const auto access = static_cast<uint8_t>(event.flags & (reads | writes));
     step.uses.push_back({event.storage, ByteRange::at(event.address, ByteCount{event.size}), access});
@@ -103,9 +103,9 @@ struct Piece {
     size_t next = 0;  // the first use that has not begun
 };
 
-class Run {
+class BeladyRun {
 public:
-    Run(Recorded recorded, std::optional<ByteCount> memory) : recorded_(std::move(recorded)) {
+    BeladyRun(Recorded recorded, std::optional<ByteCount> memory) : recorded_(std::move(recorded)) {
         for (auto& [id, space] : recorded_.spaces) {
             if (memory && is_device(id))
                 space.memory_bytes = memory->value;
@@ -130,7 +130,7 @@ public:
 private:
     // --- pieces ---
     void divide() {
-        for (const Step& step : recorded_.steps)
+        for (const Command& step : recorded_.steps)
             for (const Range& use : step.uses) {
                 std::map<uint64_t, uint32_t>& cuts = pieces_of_[use.storage];
                 cuts[use.bytes.begin] = 0;
@@ -165,7 +165,7 @@ private:
 
     // --- steps ---
     void execute(uint32_t number) {
-        const Step& step = recorded_.steps[number];
+        const Command& step = recorded_.steps[number];
         if (step.destroyed != 0) {
             if (const auto found = pieces_of_.find(step.destroyed); found != pieces_of_.end())
                 for (const auto& [cut, index] : found->second)
@@ -297,7 +297,7 @@ private:
 }  // namespace
 
 std::vector<MovesOfSpace> compare_with_optimum(const TraceFile& trace, std::optional<ByteCount> memory) {
-    return Run(steps_of(trace), memory).run();
+    return BeladyRun(steps_of(trace), memory).run();
 }
 
 }  // namespace polder::trace

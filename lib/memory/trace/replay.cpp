@@ -2,6 +2,7 @@
 // a simulated source of memory and simulated queues, and only the calls of the allocator are timed.
 #include "replay.h"
 
+#include <base/sizes.h>
 #include <memory/allocator.h>
 #include <memory/region_source.h>
 
@@ -17,8 +18,6 @@ namespace {
 using memory::Lease;
 using memory::LeaseTerms;
 using memory::WhenFull;
-
-constexpr uint64_t MiB = uint64_t{1} << 20;
 
 class VirtualSource final : public memory::RegionSource, private memory::GrowableRegions {
 public:

@@ -26,6 +26,13 @@ extern constinit std::atomic<uint32_t> possible_categories;
 
 } // namespace polder::log
 
+namespace polder {
+
+// Converts a number for %llu of printf.
+inline unsigned long long llu(uint64_t number) { return number; }
+
+} // namespace polder
+
 // Writes a line if the category is enabled; otherwise the arguments are not evaluated.
 #define POLDER_LOG(category, ...)                                                                                      \
     do {                                                                                                               \

@@ -144,7 +144,7 @@ Value* extended_product(Body& body, const Instruction& instruction) {
 }
 
 // The value for an opcode that the table does not have; null when the opcode is not of this family.
-Value* other(Body& body, const Instruction& instruction) {
+Value* other_arithmetic(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     switch (instruction.opcode) {
     case spv::OpSNegate: return builder.CreateNeg(body.value(instruction, 0));
@@ -172,7 +172,7 @@ bool emit_arithmetic(Body& body, const Instruction& instruction) {
                                     [&](const BinaryOperation& each) { return each.opcode == instruction.opcode; });
     Value* value =
         found == binary_operations.end()
-            ? other(body, instruction)
+            ? other_arithmetic(body, instruction)
             : body.builder().CreateBinOp(found->llvm, body.value(instruction, 0), body.value(instruction, 1));
     if (value == nullptr)
         return false;

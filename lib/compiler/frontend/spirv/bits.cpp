@@ -56,7 +56,7 @@ Value* field(Body& body, const Instruction& instruction, std::string_view name, 
     return body.call(mangled.text(), body.result_type(instruction), arguments, Effect::none);
 }
 
-Value* value_for(Body& body, const Instruction& instruction) {
+Value* bits_for(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     switch (instruction.opcode) {
     case spv::OpShiftLeftLogical: return shift(body, instruction, llvm::Instruction::Shl);
@@ -78,7 +78,7 @@ Value* value_for(Body& body, const Instruction& instruction) {
 } // namespace
 
 bool emit_bits(Body& body, const Instruction& instruction) {
-    Value* value = value_for(body, instruction);
+    Value* value = bits_for(body, instruction);
     if (value == nullptr)
         return false;
     body.define(instruction, value);

@@ -102,7 +102,7 @@ Value* reduce(Body& body, const Instruction& instruction) {
                                             : body.builder().CreateAndReduce(vector);
 }
 
-Value* other(Body& body, const Instruction& instruction) {
+Value* other_comparison(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     switch (instruction.opcode) {
     case spv::OpLogicalAnd: return builder.CreateAnd(body.value(instruction, 0), body.value(instruction, 1));
@@ -125,7 +125,8 @@ Value* other(Body& body, const Instruction& instruction) {
 bool emit_comparison(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(comparisons.begin(), comparisons.end(),
                                     [&](const Comparison& each) { return each.opcode == instruction.opcode; });
-    Value* value = found == comparisons.end() ? other(body, instruction) : compare(body, instruction, found->predicate);
+    Value* value =
+        found == comparisons.end() ? other_comparison(body, instruction) : compare(body, instruction, found->predicate);
     if (value == nullptr)
         return false;
     body.define(instruction, value);

@@ -168,7 +168,7 @@ Value* copy_logically(Builder& builder, Value* from, llvm::Type* type) {
     return whole;
 }
 
-Value* value_for(Body& body, const Instruction& instruction) {
+Value* composite_for(Body& body, const Instruction& instruction) {
     switch (instruction.opcode) {
     case spv::OpCompositeExtract: return extract(body, instruction);
     case spv::OpCompositeInsert: return insert(body, instruction);
@@ -187,7 +187,7 @@ Value* value_for(Body& body, const Instruction& instruction) {
 }  // namespace
 
 bool emit_composite(Body& body, const Instruction& instruction) {
-    Value* value = value_for(body, instruction);
+    Value* value = composite_for(body, instruction);
     if (value == nullptr)
         return false;
     body.define(instruction, value);

@@ -127,7 +127,7 @@ Value* memory_semantics(Body& body, const Instruction& instruction) {
     return body.builder().CreateShl(flags, 8);
 }
 
-Value* other(Body& body, const Instruction& instruction) {
+Value* other_conversion(Body& body, const Instruction& instruction) {
     Builder& builder = body.builder();
     switch (instruction.opcode) {
     case spv::OpBitcast: return bitcast(body, instruction);
@@ -158,7 +158,8 @@ Value* other(Body& body, const Instruction& instruction) {
 bool emit_conversion(Body& body, const Instruction& instruction) {
     const auto found = std::find_if(conversions.begin(), conversions.end(),
                                     [&](const Conversion& each) { return each.opcode == instruction.opcode; });
-    Value* value = found == conversions.end() ? other(body, instruction) : convert(body, instruction, *found);
+    Value* value =
+        found == conversions.end() ? other_conversion(body, instruction) : convert(body, instruction, *found);
     if (value == nullptr)
         return false;
     body.define(instruction, value);

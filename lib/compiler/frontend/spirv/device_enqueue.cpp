@@ -29,28 +29,29 @@ const Type& operand_type(Body& body, const Instruction& instruction, size_t inde
 
 // --- operands that a letter describes ---
 
-struct Function {
+struct EnqueueFunction {
     spv::Op opcode;
     std::string_view name;
     // One letter each: q a queue, e an event, E a pointer to events, u a number of 32 bits, g a pointer to global memory.
     std::string_view operands;
     enum class Result : uint8_t { nothing, number, truth, queue, event } result;
 };
-using enum Function::Result;
+using enum EnqueueFunction::Result;
 
-constexpr std::array functions{
-    Function{spv::OpEnqueueMarker, "_Z14enqueue_marker9ocl_queuejPU3AS4K12ocl_clkeventPU3AS4S0_", "quEE", number},
-    Function{spv::OpRetainEvent, "_Z12retain_event12ocl_clkevent", "e", nothing},
-    Function{spv::OpReleaseEvent, "_Z13release_event12ocl_clkevent", "e", nothing},
-    Function{spv::OpCreateUserEvent, "_Z17create_user_eventv", "", event},
-    Function{spv::OpIsValidEvent, "_Z14is_valid_event12ocl_clkevent", "e", truth},
-    Function{spv::OpSetUserEventStatus, "_Z21set_user_event_status12ocl_clkeventi", "eu", nothing},
-    Function{spv::OpCaptureEventProfilingInfo, "_Z28capture_event_profiling_info12ocl_clkeventiPU3AS1v", "eug",
-             nothing},
-    Function{spv::OpGetDefaultQueue, "_Z17get_default_queuev", "", queue},
+constexpr std::array enqueue_functions{
+    EnqueueFunction{spv::OpEnqueueMarker, "_Z14enqueue_marker9ocl_queuejPU3AS4K12ocl_clkeventPU3AS4S0_", "quEE",
+                    number},
+    EnqueueFunction{spv::OpRetainEvent, "_Z12retain_event12ocl_clkevent", "e", nothing},
+    EnqueueFunction{spv::OpReleaseEvent, "_Z13release_event12ocl_clkevent", "e", nothing},
+    EnqueueFunction{spv::OpCreateUserEvent, "_Z17create_user_eventv", "", event},
+    EnqueueFunction{spv::OpIsValidEvent, "_Z14is_valid_event12ocl_clkevent", "e", truth},
+    EnqueueFunction{spv::OpSetUserEventStatus, "_Z21set_user_event_status12ocl_clkeventi", "eu", nothing},
+    EnqueueFunction{spv::OpCaptureEventProfilingInfo, "_Z28capture_event_profiling_info12ocl_clkeventiPU3AS1v", "eug",
+                    nothing},
+    EnqueueFunction{spv::OpGetDefaultQueue, "_Z17get_default_queuev", "", queue},
 };
 
-llvm::Type* llvm_type(Body& body, Function::Result result) {
+llvm::Type* llvm_type(Body& body, EnqueueFunction::Result result) {
     llvm::LLVMContext& context = body.builder().getContext();
     switch (result) {
     case number: return llvm::Type::getInt32Ty(context);
@@ -93,7 +94,7 @@ bool add_operands(Body& body, const Instruction& instruction, size_t first, std:
     return true;
 }
 
-void call_function(Body& body, const Instruction& instruction, const Function& function) {
+void call_enqueue_function(Body& body, const Instruction& instruction, const EnqueueFunction& function) {
     llvm::SmallVector<Value*, 4> arguments;
     if (!add_operands(body, instruction, 0, function.operands, arguments))
         return;
@@ -358,10 +359,10 @@ bool emit_device_enqueue(Body& body, const Instruction& instruction) {
         ask(body, instruction, *query);
         return true;
     }
-    const auto* const found = std::ranges::find(functions, instruction.opcode, &Function::opcode);
-    if (found == functions.end())
+    const auto* const found = std::ranges::find(enqueue_functions, instruction.opcode, &EnqueueFunction::opcode);
+    if (found == enqueue_functions.end())
         return false;
-    call_function(body, instruction, *found);
+    call_enqueue_function(body, instruction, *found);
     return true;
 }
 

@@ -14,13 +14,13 @@ using llvm::Value;
 // `parameters`: a letter for each operand, the last also for all that follow. Numbers: s signed, u unsigned (the sign
 // does not matter for floats), m a size_t. Pointers: p, or c to const. n: a literal that is part of the name; r: a rounding mode in
 // the name. Without a text, all operands are s.
-struct Function {
+struct ExtendedFunction {
     uint32_t number;
     std::string_view name;
     std::string_view parameters = "s";
 };
 
-constexpr Function functions[] = {
+constexpr ExtendedFunction extended_functions[] = {
     {OpenCLLIB::Acos, "acos"},
     {OpenCLLIB::Acosh, "acosh"},
     {OpenCLLIB::Acospi, "acospi"},
@@ -197,12 +197,12 @@ std::string rounding_suffix(uint32_t mode) {
 // The arguments of an extended instruction follow the set and the number.
 constexpr size_t first_argument = 2;
 
-char kind_of(const Function& function, size_t index) {
+char kind_of(const ExtendedFunction& function, size_t index) {
     return function.parameters[std::min(index, function.parameters.size() - 1)];
 }
 
 // The function's name with the number of elements and the rounding mode.
-std::string full_name(Body& body, const Instruction& instruction, const Function& function) {
+std::string full_name(Body& body, const Instruction& instruction, const ExtendedFunction& function) {
     std::string name{function.name};
     if (stores_vector(function.number))
         name += std::to_string(body.types().get(body.type_of(instruction, first_argument)).count);
@@ -215,7 +215,7 @@ std::string full_name(Body& body, const Instruction& instruction, const Function
     return name;
 }
 
-Effect effect_of(const Function& function) {
+Effect effect_of(const ExtendedFunction& function) {
     if (function.parameters.find('p') != std::string_view::npos || function.number == OpenCLLIB::Prefetch)
         return Effect::any;
     return function.parameters.find('c') != std::string_view::npos ? Effect::reads : Effect::none;
@@ -225,7 +225,7 @@ bool is_pointer(Body& body, const Instruction& instruction, size_t index) {
     return body.types().get(body.type_of(instruction, index)).kind == spv::OpTypePointer;
 }
 
-void call_function(Body& body, const Instruction& instruction, const Function& function) {
+void call_extended(Body& body, const Instruction& instruction, const ExtendedFunction& function) {
     MangledName name(full_name(body, instruction, function), body.types());
     llvm::SmallVector<Value*, 4> arguments;
     for (size_t i = first_argument; i < instruction.operands.size(); ++i) {
@@ -282,12 +282,12 @@ bool emit_extended(Body& body, const Instruction& instruction) {
         call_printf(body, instruction);
         return true;
     }
-    const auto* const found = std::find_if(std::begin(functions), std::end(functions),
-                                           [&](const Function& each) { return each.number == number; });
-    if (found == std::end(functions))
+    const auto* const found = std::find_if(std::begin(extended_functions), std::end(extended_functions),
+                                           [&](const ExtendedFunction& each) { return each.number == number; });
+    if (found == std::end(extended_functions))
         body.refuse(instruction, "OpenCL.std has no instruction " + std::to_string(number));
     else
-        call_function(body, instruction, *found);
+        call_extended(body, instruction, *found);
     return true;
 }
 

@@ -19,23 +19,23 @@ struct PipeFunction {
     std::string_view operands;
     enum class Result : uint8_t { number, reservation, nothing } result;
 };
-using enum PipeFunction::Result;
+using PipeResult = PipeFunction::Result;
 
-constexpr std::array functions{
-    PipeFunction{spv::OpReadPipe, "read_pipe_2", "rpuu", number},
-    PipeFunction{spv::OpWritePipe, "write_pipe_2", "wpuu", number},
-    PipeFunction{spv::OpReservedReadPipe, "read_pipe_4", "riupuu", number},
-    PipeFunction{spv::OpReservedWritePipe, "write_pipe_4", "wiupuu", number},
-    PipeFunction{spv::OpReserveReadPipePackets, "reserve_read_pipe", "ruuu", reservation},
-    PipeFunction{spv::OpReserveWritePipePackets, "reserve_write_pipe", "wuuu", reservation},
-    PipeFunction{spv::OpCommitReadPipe, "commit_read_pipe", "riuu", nothing},
-    PipeFunction{spv::OpCommitWritePipe, "commit_write_pipe", "wiuu", nothing},
-    PipeFunction{spv::OpGetNumPipePackets, "get_pipe_num_packets", "xuu", number},
-    PipeFunction{spv::OpGetMaxPipePackets, "get_pipe_max_packets", "xuu", number},
-    PipeFunction{spv::OpGroupReserveReadPipePackets, "reserve_read_pipe", "sruuu", reservation},
-    PipeFunction{spv::OpGroupReserveWritePipePackets, "reserve_write_pipe", "swuuu", reservation},
-    PipeFunction{spv::OpGroupCommitReadPipe, "commit_read_pipe", "sriuu", nothing},
-    PipeFunction{spv::OpGroupCommitWritePipe, "commit_write_pipe", "swiuu", nothing},
+constexpr std::array pipe_functions{
+    PipeFunction{spv::OpReadPipe, "read_pipe_2", "rpuu", PipeResult::number},
+    PipeFunction{spv::OpWritePipe, "write_pipe_2", "wpuu", PipeResult::number},
+    PipeFunction{spv::OpReservedReadPipe, "read_pipe_4", "riupuu", PipeResult::number},
+    PipeFunction{spv::OpReservedWritePipe, "write_pipe_4", "wiupuu", PipeResult::number},
+    PipeFunction{spv::OpReserveReadPipePackets, "reserve_read_pipe", "ruuu", PipeResult::reservation},
+    PipeFunction{spv::OpReserveWritePipePackets, "reserve_write_pipe", "wuuu", PipeResult::reservation},
+    PipeFunction{spv::OpCommitReadPipe, "commit_read_pipe", "riuu", PipeResult::nothing},
+    PipeFunction{spv::OpCommitWritePipe, "commit_write_pipe", "wiuu", PipeResult::nothing},
+    PipeFunction{spv::OpGetNumPipePackets, "get_pipe_num_packets", "xuu", PipeResult::number},
+    PipeFunction{spv::OpGetMaxPipePackets, "get_pipe_max_packets", "xuu", PipeResult::number},
+    PipeFunction{spv::OpGroupReserveReadPipePackets, "reserve_read_pipe", "sruuu", PipeResult::reservation},
+    PipeFunction{spv::OpGroupReserveWritePipePackets, "reserve_write_pipe", "swuuu", PipeResult::reservation},
+    PipeFunction{spv::OpGroupCommitReadPipe, "commit_read_pipe", "sriuu", PipeResult::nothing},
+    PipeFunction{spv::OpGroupCommitWritePipe, "commit_write_pipe", "swiuu", PipeResult::nothing},
 };
 
 constexpr unsigned generic_space = 4;
@@ -61,17 +61,17 @@ Value* operand(Body& body, const Instruction& instruction, size_t index, char ki
                                               llvm::PointerType::get(body.builder().getContext(), generic_space));
 }
 
-llvm::Type* result_type(Body& body, PipeFunction::Result result) {
+llvm::Type* result_type(Body& body, PipeResult result) {
     llvm::LLVMContext& context = body.builder().getContext();
     switch (result) {
-    case number: return llvm::Type::getInt32Ty(context);
-    case reservation: return reservation_type(context);
-    case nothing: break;
+    case PipeResult::number: return llvm::Type::getInt32Ty(context);
+    case PipeResult::reservation: return reservation_type(context);
+    case PipeResult::nothing: break;
     }
     return llvm::Type::getVoidTy(context);
 }
 
-void call_function(Body& body, const Instruction& instruction, const PipeFunction& function) {
+void call_pipe_function(Body& body, const Instruction& instruction, const PipeFunction& function) {
     std::string name = "__";
     llvm::SmallVector<Value*, 6> arguments;
     for (size_t i = 0; i < function.operands.size(); ++i) {
@@ -90,10 +90,10 @@ void call_function(Body& body, const Instruction& instruction, const PipeFunctio
         name +=
             is_pipe_to(body.types().get(body.type_of(instruction, 0)), spv::AccessQualifierReadOnly) ? "_ro" : "_wo";
     llvm::Type* const type = result_type(body, function.result);
-    if (function.result != nothing && body.result_type(instruction) != type)
+    if (function.result != PipeResult::nothing && body.result_type(instruction) != type)
         return body.refuse(instruction, "the result is not of the type that pipes have");
     Value* const result = body.call(name, type, arguments, Effect::any);
-    if (function.result != nothing)
+    if (function.result != PipeResult::nothing)
         body.define(instruction, result);
 }
 
@@ -113,10 +113,10 @@ bool emit_pipe(Body& body, const Instruction& instruction) {
         is_valid(body, instruction);
         return true;
     }
-    const auto* const found = std::ranges::find(functions, instruction.opcode, &PipeFunction::opcode);
-    if (found == functions.end())
+    const auto* const found = std::ranges::find(pipe_functions, instruction.opcode, &PipeFunction::opcode);
+    if (found == pipe_functions.end())
         return false;
-    call_function(body, instruction, *found);
+    call_pipe_function(body, instruction, *found);
     return true;
 }
 

@@ -14,24 +14,26 @@ constexpr uint32_t whole_segment = warp_size - 1;
 
 constexpr const char* has_reductions_function = "_polder_warp_has_reductions";
 
-struct Instruction {
+struct WarpInstruction {
     llvm::StringRef name;
     llvm::Intrinsic::ID intrinsic;
     enum class Kind : uint8_t { plain, ballot, shuffle, reduction } kind = Kind::plain;
 };
-constexpr std::array instructions{
-    Instruction{"_polder_warp_active", llvm::Intrinsic::nvvm_activemask},
-    Instruction{"_polder_warp_ballot", llvm::Intrinsic::nvvm_vote_ballot_sync, Instruction::Kind::ballot},
-    Instruction{"_polder_warp_shuffle", llvm::Intrinsic::nvvm_shfl_sync_idx_i32, Instruction::Kind::shuffle},
-    Instruction{"_polder_warp_sync", llvm::Intrinsic::nvvm_bar_warp_sync},
-    Instruction{"_polder_warp_reduce_add", llvm::Intrinsic::nvvm_redux_sync_add, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_min", llvm::Intrinsic::nvvm_redux_sync_min, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_max", llvm::Intrinsic::nvvm_redux_sync_max, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_umin", llvm::Intrinsic::nvvm_redux_sync_umin, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_umax", llvm::Intrinsic::nvvm_redux_sync_umax, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_and", llvm::Intrinsic::nvvm_redux_sync_and, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_or", llvm::Intrinsic::nvvm_redux_sync_or, Instruction::Kind::reduction},
-    Instruction{"_polder_warp_reduce_xor", llvm::Intrinsic::nvvm_redux_sync_xor, Instruction::Kind::reduction},
+constexpr std::array warp_instructions{
+    WarpInstruction{"_polder_warp_active", llvm::Intrinsic::nvvm_activemask},
+    WarpInstruction{"_polder_warp_ballot", llvm::Intrinsic::nvvm_vote_ballot_sync, WarpInstruction::Kind::ballot},
+    WarpInstruction{"_polder_warp_shuffle", llvm::Intrinsic::nvvm_shfl_sync_idx_i32, WarpInstruction::Kind::shuffle},
+    WarpInstruction{"_polder_warp_sync", llvm::Intrinsic::nvvm_bar_warp_sync},
+    WarpInstruction{"_polder_warp_reduce_add", llvm::Intrinsic::nvvm_redux_sync_add, WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_min", llvm::Intrinsic::nvvm_redux_sync_min, WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_max", llvm::Intrinsic::nvvm_redux_sync_max, WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_umin", llvm::Intrinsic::nvvm_redux_sync_umin,
+                    WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_umax", llvm::Intrinsic::nvvm_redux_sync_umax,
+                    WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_and", llvm::Intrinsic::nvvm_redux_sync_and, WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_or", llvm::Intrinsic::nvvm_redux_sync_or, WarpInstruction::Kind::reduction},
+    WarpInstruction{"_polder_warp_reduce_xor", llvm::Intrinsic::nvvm_redux_sync_xor, WarpInstruction::Kind::reduction},
 };
 
 bool has_reductions(llvm::StringRef processor) {
@@ -39,8 +41,8 @@ bool has_reductions(llvm::StringRef processor) {
     return processor.consume_front("sm_") && !processor.consumeInteger(10, number) && number >= oldest_with_reductions;
 }
 
-llvm::Value* result_of(llvm::CallInst& call, const Instruction& instruction, bool reduces) {
-    using Kind = Instruction::Kind;
+llvm::Value* result_of(llvm::CallInst& call, const WarpInstruction& instruction, bool reduces) {
+    using Kind = WarpInstruction::Kind;
     // Only reached where has_reductions_function returns true, which LLVM sees.
     if (instruction.kind == Kind::reduction && !reduces)
         return llvm::PoisonValue::get(call.getType());
@@ -68,7 +70,7 @@ void replace_calls(llvm::Function& function, Replacement replacement) {
 
 void replace_warp_functions(llvm::Module& module, const std::string& processor) {
     const bool reduces = has_reductions(processor);
-    for (const Instruction& instruction : instructions)
+    for (const WarpInstruction& instruction : warp_instructions)
         if (llvm::Function* const function = module.getFunction(instruction.name))
             replace_calls(*function, [&](llvm::CallInst& call) { return result_of(call, instruction, reduces); });
     if (llvm::Function* const function = module.getFunction(has_reductions_function))

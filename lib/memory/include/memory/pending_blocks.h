@@ -16,6 +16,9 @@
 
 namespace polder::memory {
 
+// The most pending blocks that one ordinary allocation frees: more than one, so that they do not accumulate.
+inline constexpr uint32_t drained_at_most = 32;
+
 class PendingBlocks {
 public:
     struct Entry {

@@ -12,8 +12,6 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr unsigned local_address_space = 3;
-
 bool is_local_pointer(const llvm::Function& kernel, const llvm::Argument& argument) {
     const auto* pointer = llvm::dyn_cast<llvm::PointerType>(argument.getType());
     if (!pointer)

@@ -10,6 +10,9 @@ class Function;
 
 namespace polder::compiler::workgroup {
 
+// The number of __local in LLVM's address spaces of the host (SPIR's numbers).
+inline constexpr unsigned local_address_space = 3;
+
 struct ArgumentSlot {
     uint64_t offset = 0;  // within the packed arguments
     // `image`: the parameter points to the slot.

@@ -3,6 +3,7 @@
 // work-item only.
 #include "inliner.h"
 
+#include "arguments.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -17,8 +18,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-constexpr unsigned local_address_space = 3;
 
 // Limits on what is inlined only for speed, in instructions.
 constexpr size_t optional_callee_max = 4000;
