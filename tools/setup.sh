@@ -158,12 +158,12 @@ build_in() {
 # What is tested is what users run: optimised, without assertions. The sanitizer builds have assertions.
 # The library, the built-in functions and the demonstration; without the packages that only the tests need.
 build_to_run() {
-    configure "$build_dir" --buildtype=release -Dtests=false -Dbenchmarks=false
+    configure "$build_dir" --buildtype=release -Dtests=false -Dbenchmarks=false -Dunited=true
     build_in "$build_dir" run
 }
 # All of it, or the targets alone. A folder that was configured without the tests gets them.
 build_to_test() {
-    configure "$build_dir" --buildtype=release
+    configure "$build_dir" --buildtype=release "-Dunited=${CI:-false}"
     meson configure "$build_dir" -Dtests=true -Dbenchmarks=true
     build_in "$build_dir" "$@"
 }

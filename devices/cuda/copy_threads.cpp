@@ -8,8 +8,6 @@
 namespace polder::cuda {
 namespace {
 
-// A smaller copy is complete on one thread before another thread is awake.
-constexpr uint64_t parallel_bytes = uint64_t{512} << 10;
 constexpr uint64_t unit_bytes = uint64_t{256} << 10;
 // The threads for all copies together, and the most for one copy: two GPUs may copy in both directions at once.
 constexpr size_t pool_threads_max = 16;

@@ -10,6 +10,9 @@
 
 namespace polder::cuda {
 
+// A smaller copy is complete on one thread before another thread is awake.
+inline constexpr uint64_t parallel_bytes = uint64_t{512} << 10;
+
 // The default number of threads for one copy, including the calling thread (see POCL_CUDA<i>_PARAMETERS).
 [[nodiscard]] uint64_t copy_threads();
 // Calls `part` on up to `threads` threads at the same time: on the calling thread, and on as many others as are free. Returns when

@@ -14,8 +14,6 @@ namespace {
 
 using Place = driver::CopyOperation::Place;
 
-// Below this, one thread is done before another is awake.
-constexpr uint64_t parallel_bytes = uint64_t{512} << 10;
 constexpr uint64_t piece_bytes_min = uint64_t{256} << 10;
 constexpr uint64_t page_bytes = 4096;
 

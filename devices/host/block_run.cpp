@@ -1,4 +1,6 @@
 // An event is a number: the index of its place, and a generation. So numbers of released events and of other launches are recognized as invalid.
+#include <base/sizes.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,8 +20,6 @@ constexpr uint64_t literal_alignment_max = 4096;
 // How much of its queue's size a command takes, in addition to its literal.
 constexpr uint64_t command_bytes = 64;
 constexpr int32_t submitted = 2;  // CL_SUBMITTED
-
-uint64_t rounded_up(uint64_t bytes, uint64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 std::atomic<uint32_t> last_generation{0};
 

@@ -3,6 +3,8 @@
 // A record holds a copy of everything that the caller's operation points to, and addresses that the executing thread can
 // dereference. `publish` makes it visible to the draining thread and decides whether a worker is woken: for an operation
 // that takes long, and for every `backlog_max` small ones that no thread waits for.
+#include <base/sizes.h>
+
 #include <algorithm>
 #include <cstring>
 #include <host/bulk.h>
@@ -15,8 +17,6 @@ namespace {
 
 // Small operations that may accumulate before a worker is woken for them.
 constexpr uint64_t backlog_max = 16;
-
-constexpr size_t rounded_up(size_t bytes, size_t alignment) { return (bytes + alignment - 1) & ~(alignment - 1); }
 
 }  // namespace
 

@@ -100,8 +100,6 @@ cl_uint vector_width(const Device& device, uint32_t element_bytes) {
 
 bool has_host_code(const Device& device) { return device.info().code.format == driver::CodeFormat::host_function; }
 
-bool has_device_queues(const Device& device) { return has_feature(device, "__opencl_c_device_enqueue"); }
-
 // On GPUs a sub-group is a warp.
 std::vector<size_t> sub_group_sizes(const Device& device) {
     if (device.info().language)
@@ -472,6 +470,8 @@ const std::span<const Query> tables[] = {identity_queries, compute_queries, memo
                                          image_queries,    pipe_queries,    partition_queries};
 
 }  // namespace
+
+bool has_device_queues(const Device& device) { return has_feature(device, "__opencl_c_device_enqueue"); }
 
 cl_device_type device_type(const Device& device) {
     switch (device.info().type) {

@@ -12,6 +12,9 @@ namespace polder::api {
 
 [[nodiscard]] cl_device_type device_type(const runtime::Device& device);
 
+// Whether kernels on the device may enqueue others.
+[[nodiscard]] bool has_device_queues(const runtime::Device& device);
+
 // The platform's devices of a type; the first one is the default device. CL_INVALID_DEVICE_TYPE: `type` has unknown bits or none.
 [[nodiscard]] Result<std::vector<Ref<runtime::Device>>> select_devices(cl_device_type type);
 

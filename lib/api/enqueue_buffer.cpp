@@ -1,6 +1,7 @@
 // Commands on buffers: read, write, copy, fill, their rectangular forms, map. Unmap and migrate, for images too.
 #include "enqueue_commands.h"
 #include "mem_checks.h"
+#include "mem_references.h"
 #include "pattern.h"
 #include "rect.h"
 
@@ -25,9 +26,6 @@ Result<StorageRect> check_buffer_rect(const MemObject& buffer, const RectArgumen
     rect.offset += buffer.origin();
     return rect;
 }
-
-Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
-Kept<MemObject> borrow(MemObject* object) { return Kept<MemObject>::borrow(*object); }
 
 struct HostRows {
     std::byte* first;

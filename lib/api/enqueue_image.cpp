@@ -2,6 +2,7 @@
 // bytes. OpenCL 3.0, sections 5.3.4 to 5.3.7.
 #include "enqueue_commands.h"
 #include "mem_checks.h"
+#include "mem_references.h"
 #include "rect.h"
 
 #include <runtime/buffer_commands.h>
@@ -15,9 +16,6 @@ using memory::StorageRect;
 
 namespace polder::api {
 namespace {
-
-Ref<MemObject> share(MemObject* object) { return Ref<MemObject>::share(object); }
-Kept<MemObject> borrow(MemObject* object) { return Kept<MemObject>::borrow(*object); }
 
 // The bytes of a region, within the image's storage.
 Result<StorageRect> check_region(const MemObject& object, const size_t* origin, const size_t* region) {

@@ -1,4 +1,5 @@
 // Command-queues on the host and on devices: creation, queries, references, flush and finish. OpenCL 3.0, sections 5.1 and 5.15.
+#include "device_info.h"
 #include "entry.h"
 
 #include <runtime/device_queue.h>
@@ -18,7 +19,7 @@ constexpr cl_command_queue_properties host_queue_properties =
 constexpr cl_command_queue_properties known_properties =
     host_queue_properties | CL_QUEUE_ON_DEVICE | CL_QUEUE_ON_DEVICE_DEFAULT;
 
-struct Properties {
+struct QueueProperties {
     cl_command_queue_properties bits = 0;
     std::optional<cl_queue_properties> size;
     bool has_hints = false;
@@ -45,8 +46,8 @@ Result<void> check_bits(cl_command_queue_properties bits, const std::optional<cl
     return {};
 }
 
-Result<Properties> check_properties(const cl_queue_properties* list) {
-    Properties properties;
+Result<QueueProperties> check_properties(const cl_queue_properties* list) {
+    QueueProperties properties;
     if (!list)
         return properties;
     for (; *list != 0; list += 2) {
@@ -66,9 +67,7 @@ Result<Properties> check_properties(const cl_queue_properties* list) {
     return properties;
 }
 
-bool has_device_queues(const Device& device) { return offers_feature(device.info(), "__opencl_c_device_enqueue"); }
-
-Result<cl_command_queue> create_device_queue(Context& context, Device& device, const Properties& properties) {
+Result<cl_command_queue> create_device_queue(Context& context, Device& device, const QueueProperties& properties) {
     // CL_INVALID_QUEUE_PROPERTIES: the device does not support queues on the device, or there is a hint, which is for host queues only.
     if (!has_device_queues(device) || properties.has_hints)
         return fail(Status::invalid_queue_properties);
@@ -87,7 +86,7 @@ Result<cl_command_queue> create_device_queue(Context& context, Device& device, c
 }
 
 Result<cl_command_queue> create_queue(cl_context context_handle, cl_device_id device_handle,
-                                      const Result<Properties>& properties) {
+                                      const Result<QueueProperties>& properties) {
     POLDER_ASSIGN(context, from_handle<Context>(context_handle));
     POLDER_ASSIGN(device, from_handle<Device>(device_handle));
     // CL_INVALID_DEVICE: device is not one of the context.
@@ -147,11 +146,11 @@ CL_API_ENTRY cl_command_queue CL_API_CALL clCreateCommandQueue(cl_context contex
                                                                cl_command_queue_properties properties,
                                                                cl_int* errcode_ret) {
     return create<cl_command_queue>(errcode_ret, [&] {
-        const auto check = [&]() -> Result<Properties> {
+        const auto check = [&]() -> Result<QueueProperties> {
             // CL_INVALID_VALUE: a property is not valid for this function, which is older than CL_QUEUE_ON_DEVICE.
             if (properties & ~host_queue_properties)
                 return fail(Status::invalid_value);
-            return Properties{properties, {}};
+            return QueueProperties{properties, {}};
         };
         return create_queue(context, device, check());
     });

@@ -22,7 +22,7 @@ constexpr cl_semaphore_properties_khr device_handle_list = 0x2053;
 constexpr cl_semaphore_info_khr export_handle_types = 0x203F;
 constexpr cl_semaphore_info_khr exportable = 0x2054;
 
-struct Properties {
+struct SemaphoreProperties {
     std::optional<cl_semaphore_properties_khr> type;
     Device* device = nullptr;
     std::vector<cl_semaphore_properties_khr> list;  // with its terminating zero
@@ -39,8 +39,8 @@ Result<Device*> check_device(const Context& context, const cl_semaphore_properti
     return device;
 }
 
-Result<Properties> check_properties(const Context& context, const cl_semaphore_properties_khr* list) {
-    Properties properties;
+Result<SemaphoreProperties> check_properties(const Context& context, const cl_semaphore_properties_khr* list) {
+    SemaphoreProperties properties;
     // CL_INVALID_VALUE: sema_props is null.
     if (!list)
         return fail(Status::invalid_value);

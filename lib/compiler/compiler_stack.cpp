@@ -6,12 +6,12 @@ namespace polder::compiler {
 namespace {
 
 // 256 MiB are enough for about 400,000 nested expressions. The smallest size is a thread's default.
-constexpr size_t sizes[] = {size_t{256} << 20, size_t{64} << 20, size_t{8} << 20};
+constexpr size_t stack_sizes[] = {size_t{256} << 20, size_t{64} << 20, size_t{8} << 20};
 
 } // namespace
 
 CompilerStack::CompilerStack() {
-    for (const size_t size : sizes) {
+    for (const size_t size : stack_sizes) {
         const size_t whole = 2 * guard_bytes + signal_stack_bytes + size;
         void* place = mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
         if (place == MAP_FAILED)

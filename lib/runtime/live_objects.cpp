@@ -17,7 +17,7 @@ struct Name {
     std::string_view one, many;
 };
 // In the order in which they hold each other. Platforms and devices are not the application's.
-constexpr Name names[] = {
+constexpr Name object_names[] = {
     {Kind::context, "context", "contexts"},
     {Kind::queue, "command queue", "command queues"},
     {Kind::mem_object, "memory object", "memory objects"},
@@ -54,7 +54,7 @@ extern "C" void report_live_objects(int) {
     Line line;
     line.add("polder: alive: ");
     bool is_first = true;
-    for (const Name& name : names) {
+    for (const Name& name : object_names) {
         const uint64_t count = HandleHeap::count(name.kind);
         if (count == 0)
             continue;

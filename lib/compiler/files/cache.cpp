@@ -4,6 +4,7 @@
 
 #include "descriptor.h"
 #include "file_size_signal.h"
+#include "hash.h"
 #include "machine/host.h"
 
 #include <base/log.h>
@@ -26,14 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t hash_bytes = 32;
 constexpr off_t entry_bytes_max = 256 << 20;
-
-std::string hash_of(std::string_view bytes) {
-    const auto hash =
-        llvm::BLAKE3::hash<hash_bytes>(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
-    return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
 
 // Identifies this build of Polder, because another build may generate other code from the same input.
 std::string own_build() {

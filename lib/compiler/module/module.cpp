@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include "byte_stream.h"
+#include "files/hash.h"
 #include "machine/host.h"
 
 #include <llvm/Support/BLAKE3.h>
@@ -64,13 +65,6 @@ auto fields_of(T& parts) {
 namespace {
 
 constexpr std::string_view magic = "POLDER\x1a\x06";
-constexpr size_t hash_bytes = 32;
-
-std::string hash_of(std::string_view bytes) {
-    const auto hash =
-        llvm::BLAKE3::hash<hash_bytes>(llvm::ArrayRef(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()));
-    return {reinterpret_cast<const char*>(hash.data()), hash.size()};
-}
 
 // The properties that a binary must share with this process: ABI version, LLVM version, and processor.
 std::string compatibility() {

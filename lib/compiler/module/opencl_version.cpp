@@ -37,9 +37,7 @@ constexpr std::array<std::string_view, 5> other_features{
 };
 
 bool has_features(const Target& target, std::span<const std::string_view> names) {
-    return std::ranges::all_of(names, [&](std::string_view name) {
-        return std::ranges::find(target.features, name) != target.features.end();
-    });
+    return std::ranges::all_of(names, [&](std::string_view name) { return target.has_feature(name); });
 }
 
 } // namespace

@@ -24,17 +24,17 @@
 namespace polder::compiler {
 namespace {
 
-enum class Kind : uint8_t { pow, powr, pown, rootn };
+enum class PowerKind : uint8_t { pow, powr, pown, rootn };
 
 struct Function {
-    Kind kind;
+    PowerKind kind;
     std::string parameters;  // mangled
 };
 
 std::optional<Function> power_function(const llvm::Function& function) {
-    static constexpr std::pair<llvm::StringLiteral, Kind> names[] = {
-        {"_Z3pow", Kind::pow},        {"_Z4powr", Kind::powr}, {"_Z11native_powr", Kind::powr},
-        {"_Z9half_powr", Kind::powr}, {"_Z4pown", Kind::pown}, {"_Z5rootn", Kind::rootn}};
+    static constexpr std::pair<llvm::StringLiteral, PowerKind> names[] = {
+        {"_Z3pow", PowerKind::pow},        {"_Z4powr", PowerKind::powr}, {"_Z11native_powr", PowerKind::powr},
+        {"_Z9half_powr", PowerKind::powr}, {"_Z4pown", PowerKind::pown}, {"_Z5rootn", PowerKind::rootn}};
     if (!function.isDeclaration() || function.arg_size() != 2 || !function.getReturnType()->isFPOrFPVectorTy() ||
         function.getReturnType() != function.getArg(0)->getType())
         return std::nullopt;
@@ -72,8 +72,8 @@ public:
         llvm::Value* const base = call_.getArgOperand(0);
         const std::optional<double> exponent = number(*call_.getArgOperand(1));
         if (exponent)
-            return function_.kind == Kind::rootn ? root(base, *exponent) : power(base, *exponent);
-        const bool is_pow = function_.kind == Kind::pow || function_.kind == Kind::powr;
+            return function_.kind == PowerKind::rootn ? root(base, *exponent) : power(base, *exponent);
+        const bool is_pow = function_.kind == PowerKind::pow || function_.kind == PowerKind::powr;
         return is_pow && number(*base) == 2.0 ? power_of_2() : nullptr;
     }
 
@@ -87,7 +87,7 @@ private:
         const double whole_max = call_.getType()->getScalarType()->isHalfTy() ? 4 : 8;
         const bool is_whole = std::trunc(exponent) == exponent && std::abs(exponent) <= whole_max;
         const bool is_half = exponent == 0.5 || exponent == -0.5 || exponent == 1.5 || exponent == 2.5;
-        const bool is_powr = function_.kind == Kind::powr;
+        const bool is_powr = function_.kind == PowerKind::powr;
         if (!is_whole && !is_half)
             return nullptr;
         if (exponent == 0)

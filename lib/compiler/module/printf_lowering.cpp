@@ -8,8 +8,6 @@
 namespace polder::compiler {
 namespace {
 
-constexpr uint64_t slot_bytes = 8;
-
 // What is stored for an argument: integers take a whole slot, floats are doubles, a 3-vector has a fourth element.
 llvm::Value* promoted(llvm::IRBuilder<>& builder, llvm::Value* value) {
     llvm::Type* type = value->getType();

@@ -12,6 +12,9 @@
 
 namespace polder::compiler {
 
+// Arguments are stored in slots of this size or multiples.
+inline constexpr uint64_t slot_bytes = 8;
+
 struct PackedArgument {
     llvm::Value* value = nullptr;  // after the promotions of C
     uint64_t offset = 0;

@@ -68,7 +68,7 @@ bool is_assembly(const llvm::CallBase& call) {
     return assembly != nullptr && !llvm::StringRef(assembly->getAsmString()).trim().empty();
 }
 
-bool is_undefined(const llvm::GlobalValue& symbol) {
+bool is_unavailable(const llvm::GlobalValue& symbol) {
     const std::string_view name{symbol.getName()};
     return symbol.isDeclaration() && !symbol.use_empty() && !symbol.getName().starts_with("llvm.") &&
            !is_work_group_intrinsic(name) && name != "polder_printf" && !is_device_enqueue(symbol.getName());
@@ -79,7 +79,7 @@ std::string reported_name(const llvm::CallBase& call) {
     if (is_assembly(call))
         return assembly_name;
     const llvm::Function* callee = call.getCalledFunction();
-    return callee != nullptr && is_undefined(*callee) ? callee->getName().str() : std::string{};
+    return callee != nullptr && is_unavailable(*callee) ? callee->getName().str() : std::string{};
 }
 
 std::string line_of(const llvm::Instruction& instruction) {
@@ -145,7 +145,7 @@ bool has_constructors(const llvm::Module& module) {
 bool may_be_unsupported(const llvm::Module& module) {
     const auto builtins = Builtins::for_host();
     for (const llvm::Function& function : module)
-        if (is_undefined(function) && builtins && !(*builtins)->resolve(std::string_view{function.getName()}))
+        if (is_unavailable(function) && builtins && !(*builtins)->resolve(std::string_view{function.getName()}))
             return true;
     return has_assembly(module);
 }
@@ -172,7 +172,7 @@ Result<void> check_supported(llvm::Module& module, std::string& log) {
         kept->eraseFromParent();
     bool is_complete = true;
     const auto check = [&](const llvm::GlobalValue& symbol) {
-        if (!is_undefined(symbol))
+        if (!is_unavailable(symbol))
             return;
         report(lines, symbol.getName().str(), described(symbol), log);
         is_complete = false;

@@ -13,7 +13,7 @@ namespace polder::memory {
 namespace {
 
 constexpr ByteCount region_bytes{uint64_t{4} << 20};
-constexpr Alignment block_alignment{128};
+constexpr Alignment heap_block_alignment{128};
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Result<std::unique_ptr<InPlaceHeap::Region>> InPlaceHeap::make_region(ByteCount 
     for (; added < devices_.size(); ++added)
         if (Result<void> pinned = devices_[added]->add(bytes_of(memory)); !pinned)
             return fail(Status::mem_object_allocation_failure, std::string(pinned.error().detail()));
-    const RegionAllocator::Region blocks{memory.address, ByteCount{memory.size}, block_alignment};
+    const RegionAllocator::Region blocks{memory.address, ByteCount{memory.size}, heap_block_alignment};
     auto region = std::make_unique<Region>(memory, blocks);
     is_made = true;
     return region;
@@ -63,7 +63,7 @@ void InPlaceHeap::give_back(const Region& region) noexcept {
 
 // Null when there is no room.
 std::byte* InPlaceHeap::place_in(Region& region, ByteCount size) {
-    const auto block = region.allocator.allocate(size, block_alignment);
+    const auto block = region.allocator.allocate(size, heap_block_alignment);
     if (!block)
         return nullptr;
     std::byte* const begin = region.memory.address.plus(block->offset).host();

@@ -58,10 +58,6 @@ std::string extension_list(const Target& target) {
     return list;
 }
 
-bool has_images(const Target& target) {
-    return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
-}
-
 // Clang 22 does not have OpenCL C 3.1. Compared to 3.0 it adds functions, which the mandatory extensions declare, printf's length
 // modifiers z and t, which Clang accepts in any version, and these macros.
 void add_standard(std::vector<std::string>& arguments, const CompileInput& input, const std::string& standard) {
@@ -176,7 +172,8 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
         "-disable-llvm-passes",  // with -O2 Clang itself only keeps the bodies of `inline` functions
         "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
         "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        has_images(target) ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-ferror-limit", "100",
+        target.has_feature("__opencl_c_images") ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-ferror-limit",
+        "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
     add_standard(arguments, input, options.standard);

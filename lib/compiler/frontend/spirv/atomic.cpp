@@ -101,7 +101,7 @@ void compare_and_exchange(Body& body, const Instruction& instruction) {
     body.define(instruction, builder.CreateExtractValue(both, {0}));
 }
 
-void load(Body& body, const Instruction& instruction) {
+void atomic_load(Body& body, const Instruction& instruction) {
     llvm::Type* type = body.result_type(instruction);
     if (!is_object(body, instruction, type))
         return;
@@ -155,7 +155,7 @@ void fence(Body& body, const Instruction& instruction) {
 
 bool emit_atomic(Body& body, const Instruction& instruction) {
     switch (instruction.opcode) {
-    case spv::OpAtomicLoad: load(body, instruction); return true;
+    case spv::OpAtomicLoad: atomic_load(body, instruction); return true;
     case spv::OpAtomicStore: store(body, instruction, body.value(instruction, 3), 2); return true;
     case spv::OpAtomicCompareExchange:
     case spv::OpAtomicCompareExchangeWeak: compare_and_exchange(body, instruction); return true;

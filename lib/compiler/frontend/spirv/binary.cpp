@@ -6,8 +6,6 @@
 namespace polder::compiler::spirv {
 namespace {
 
-constexpr size_t header_words = 5;
-
 Error malformed(const std::string& why) { return Error{Status::invalid_value, "error: SPIR-V: " + why}; }
 
 Result<std::vector<uint32_t>> words_of(std::span<const std::byte> bytes) {

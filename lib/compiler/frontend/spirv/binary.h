@@ -16,6 +16,9 @@
 
 namespace polder::compiler::spirv {
 
+// The words before the first instruction.
+inline constexpr size_t header_words = 5;
+
 struct Instruction {
     spv::Op opcode = spv::OpNop;
     uint32_t type = 0;  // id of the result's type, 0: none

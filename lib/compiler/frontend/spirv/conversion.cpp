@@ -21,7 +21,7 @@ struct Conversion {
     enum class Saturation : uint8_t { as_decorated, always } saturation;
 };
 using enum Conversion::Saturation;
-constexpr Sign s = Sign::is_signed, u = Sign::is_unsigned;
+using signs::s, signs::u;
 
 constexpr std::array conversions{
     Conversion{spv::OpConvertFToU, CastOps::FPToUI, CastOps::FPToUI, s, u, as_decorated},

@@ -17,7 +17,7 @@ namespace {
 
 using llvm::Value;
 
-constexpr unsigned local_space = 3, generic_space = 4;
+constexpr unsigned local_space = 3;
 
 llvm::Type* generic_pointer(Body& body) { return llvm::PointerType::get(body.builder().getContext(), generic_space); }
 
@@ -64,7 +64,7 @@ llvm::Type* llvm_type(Body& body, EnqueueFunction::Result result) {
 }
 
 // The operand as the function takes it; null when it is not of this kind.
-Value* operand(Body& body, const Instruction& instruction, size_t index, char kind) {
+Value* enqueue_operand(Body& body, const Instruction& instruction, size_t index, char kind) {
     Value* const value = body.value(instruction, index);
     const Type& type = operand_type(body, instruction, index);
     const bool is_pointer = type.kind == spv::OpTypePointer && value->getType()->isPointerTy();
@@ -85,7 +85,7 @@ Value* operand(Body& body, const Instruction& instruction, size_t index, char ki
 bool add_operands(Body& body, const Instruction& instruction, size_t first, std::string_view kinds,
                   llvm::SmallVectorImpl<Value*>& arguments) {
     for (size_t i = 0; i < kinds.size(); ++i) {
-        arguments.push_back(operand(body, instruction, first + i, kinds[i]));
+        arguments.push_back(enqueue_operand(body, instruction, first + i, kinds[i]));
         if (arguments.back() != nullptr)
             continue;
         body.refuse(instruction, nth(first + i) + " is not of the type that the instruction needs");
@@ -244,8 +244,8 @@ Block block_operands(Body& body, const Instruction& instruction, size_t first) {
     if (!literal->getType()->isPointerTy())
         return refuse(first + 1, "is not a pointer to the block's parameter");
     block.literal = body.builder().CreateAddrSpaceCast(literal, generic_pointer(body));
-    block.bytes = operand(body, instruction, first + 2, 'u');
-    block.alignment = operand(body, instruction, first + 3, 'u');
+    block.bytes = enqueue_operand(body, instruction, first + 2, 'u');
+    block.alignment = enqueue_operand(body, instruction, first + 3, 'u');
     if (block.bytes == nullptr)
         return refuse(first + 2, "is not the size of the block's parameter, a number of 32 bits");
     const auto alignment = body.integer(instruction, first + 3);

@@ -19,7 +19,7 @@ struct Reduction {
     // uniform_of_work_groups: only work-groups have the function under this name; sub-groups have it with `_non_uniform`.
     enum class Uniformity : uint8_t { uniform, non_uniform, uniform_of_work_groups } uniformity = Uniformity::uniform;
 };
-constexpr auto s = Sign::is_signed, u = Sign::is_unsigned;
+using signs::s, signs::u;
 constexpr auto non_uniform = Reduction::Uniformity::non_uniform;
 constexpr auto of_work_groups = Reduction::Uniformity::uniform_of_work_groups;
 

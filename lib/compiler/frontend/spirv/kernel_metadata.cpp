@@ -10,14 +10,14 @@ namespace {
 using llvm::Metadata;
 using Numbers = llvm::SmallVector<uint32_t, 3>;
 
-Metadata* number(llvm::LLVMContext& context, uint32_t value) {
+Metadata* number_metadata(llvm::LLVMContext& context, uint32_t value) {
     return llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value));
 }
 
 void set_numbers(llvm::Function& kernel, const char* kind, llvm::ArrayRef<uint32_t> values) {
     llvm::SmallVector<Metadata*, 8> operands;
     for (const uint32_t value : values)
-        operands.push_back(number(kernel.getContext(), value));
+        operands.push_back(number_metadata(kernel.getContext(), value));
     kernel.setMetadata(kind, llvm::MDNode::get(kernel.getContext(), operands));
 }
 
@@ -70,9 +70,9 @@ void set_vector_hint(llvm::Function& kernel, uint32_t hint) {
     llvm::Type* type = elements[element];
     if (count > 1)
         type = llvm::FixedVectorType::get(type, count);
-    kernel.setMetadata(
-        "vec_type_hint",
-        llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(llvm::UndefValue::get(type)), number(context, 1)}));
+    kernel.setMetadata("vec_type_hint",
+                       llvm::MDNode::get(context, {llvm::ConstantAsMetadata::get(llvm::UndefValue::get(type)),
+                                                   number_metadata(context, 1)}));
 }
 
 void apply_mode(Translation& translation, const Instruction& head, llvm::Function& kernel, const ExecutionMode& mode) {

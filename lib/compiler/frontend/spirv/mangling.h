@@ -14,6 +14,10 @@
 namespace polder::compiler::spirv {
 
 enum class Sign : uint8_t { is_signed, is_unsigned };
+// Short names for tables.
+namespace signs {
+inline constexpr Sign s = Sign::is_signed, u = Sign::is_unsigned;
+}  // namespace signs
 
 class MangledName {
 public:

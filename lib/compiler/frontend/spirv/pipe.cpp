@@ -38,10 +38,8 @@ constexpr std::array pipe_functions{
     PipeFunction{spv::OpGroupCommitWritePipe, "commit_write_pipe", "swiuu", PipeResult::nothing},
 };
 
-constexpr unsigned generic_space = 4;
-
 // The operand in the form in which the function takes it; null when it is not of this kind.
-Value* operand(Body& body, const Instruction& instruction, size_t index, char kind) {
+Value* pipe_operand(Body& body, const Instruction& instruction, size_t index, char kind) {
     Value* const value = body.value(instruction, index);
     const Type& type = body.types().get(body.type_of(instruction, index));
     switch (kind) {
@@ -80,7 +78,7 @@ void call_pipe_function(Body& body, const Instruction& instruction, const PipeFu
             name += group_name(body, instruction, i) + "_";
             continue;
         }
-        Value* const argument = operand(body, instruction, i, kind);
+        Value* const argument = pipe_operand(body, instruction, i, kind);
         if (argument == nullptr)
             return body.refuse(instruction, "operand " + std::to_string(i) + " is not of the type that pipes need");
         arguments.push_back(argument);
@@ -98,7 +96,7 @@ void call_pipe_function(Body& body, const Instruction& instruction, const PipeFu
 }
 
 void is_valid(Body& body, const Instruction& instruction) {
-    Value* const reserved = operand(body, instruction, 0, 'i');
+    Value* const reserved = pipe_operand(body, instruction, 0, 'i');
     llvm::Type* const truth = body.builder().getInt1Ty();
     if (reserved == nullptr || body.result_type(instruction) != truth)
         return body.refuse(instruction, "the operand is not a reservation, or the result not a truth value");

@@ -11,6 +11,9 @@
 
 namespace polder::compiler::spirv {
 
+// The number of generic pointers in SPIR's address spaces.
+inline constexpr unsigned generic_space = 4;
+
 struct Type {
     spv::Op kind = spv::OpNop;  // OpType…; OpNop: unknown
     uint32_t width = 0;  // bits of an integer or float

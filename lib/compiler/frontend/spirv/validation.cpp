@@ -18,8 +18,6 @@
 namespace polder::compiler::spirv {
 namespace {
 
-constexpr size_t header_words = 5;
-
 class LenientCopy {
 public:
     explicit LenientCopy(const Binary& binary) {

@@ -15,6 +15,7 @@
 // error, a crash of a pass, missing libclc) is reported in the same way; it does not end the process.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,10 @@ struct Target {
     driver::CodeTarget code;
     std::vector<std::string> extensions;  // cl_khr_*, as the device reports them (clang -cl-ext, macros)
     std::vector<std::string> features;  // __opencl_c_*, as the device reports them
+
+    [[nodiscard]] bool has_feature(std::string_view name) const {
+        return std::ranges::find(features, name) != features.end();
+    }
 };
 
 enum class AddressSpace : uint8_t { private_, local, constant, global };

@@ -150,7 +150,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     return verified(module, "the last passes");
 }
 
-Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+Result<std::string> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager passes;
@@ -240,7 +240,7 @@ public:
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
         times_.begin("machine code");
-        POLDER_ASSIGN(object, emit(*module_, *machine_));
+        POLDER_ASSIGN(object, emit_object(*module_, *machine_));
         times_.end();
         POLDER_LOG(timing, "kernel %s: %s", request_.kernel.name.c_str(), times_.text().c_str());
         if (!diagnostics_.empty())

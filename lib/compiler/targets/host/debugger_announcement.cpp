@@ -34,7 +34,7 @@ struct polder_jit_descriptor {
 namespace polder::compiler {
 namespace {
 
-enum Action : uint32_t { nothing, registered, unregistered };
+enum DebuggerAction : uint32_t { nothing, registered, unregistered };
 
 // Leaked: kernels may be released while the process exits.
 Mutex& mutex() {
@@ -42,7 +42,7 @@ Mutex& mutex() {
     return *instance;
 }
 
-void tell_debugger(Action action, polder_jit_code_entry& entry) {
+void tell_debugger(DebuggerAction action, polder_jit_code_entry& entry) {
     __jit_debug_descriptor.action = action;
     __jit_debug_descriptor.relevant = &entry;
     __jit_debug_register_code();

@@ -111,7 +111,7 @@ bool is_part_of_a_sum(const llvm::Instruction& addition) {
     return addition.hasOneUse() && is_sum(*addition.user_begin());
 }
 
-void find_global_ids(llvm::Function& function, SameSizes sizes) {
+void find_ids_of(llvm::Function& function, SameSizes sizes) {
     llvm::SmallVector<llvm::BinaryOperator*> sums;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (is_sum(&instruction) && instruction.getType()->isIntegerTy() && !is_part_of_a_sum(instruction))
@@ -152,7 +152,7 @@ void find_global_ids(llvm::Module& module) {
     const SameSizes sizes = llvm::any_of(module, has_groups_of_any_size) ? SameSizes::not_known : SameSizes::known;
     for (llvm::Function& function : module)
         if (!function.isDeclaration() && !function.hasFnAttribute(builtin_attribute))
-            find_global_ids(function, sizes);
+            find_ids_of(function, sizes);
 }
 
 } // namespace polder::compiler

@@ -23,7 +23,7 @@ namespace {
 constexpr llvm::StringLiteral sampler_initializer = "__translate_sampler_initializer";
 // A function with code for all formats is inlined when its copy for one format, with everything that it calls, has at most this many
 // instructions. This holds for formats that need no tables and powers.
-constexpr size_t inlined_instructions_max = 600;
+constexpr size_t folded_instructions_max = 600;
 
 // What is known of a parameter.
 struct Fact {
@@ -81,9 +81,9 @@ void fold_sampler_constants(llvm::Function& function) {
     }
 }
 
-class Folding {
+class ArgumentFolding {
 public:
-    Folding() {
+    ArgumentFolding() {
         analyses_.register_all(builder_);
         simplification_.addPass(llvm::SCCPPass());
         simplification_.addPass(llvm::SimplifyCFGPass());
@@ -148,7 +148,7 @@ private:
         made->setLinkage(llvm::GlobalValue::InternalLinkage);
         fold(*made, facts);
         if (made->hasFnAttribute(builtin_attribute) && made->hasFnAttribute(llvm::Attribute::Cold) &&
-            size_of(*made) <= inlined_instructions_max) {
+            size_of(*made) <= folded_instructions_max) {
             made->removeFnAttr(llvm::Attribute::Cold);
             made->removeFnAttr(llvm::Attribute::NoInline);
         }
@@ -161,8 +161,8 @@ private:
         for (const llvm::Instruction& instruction : llvm::instructions(function)) {
             const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
             const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
-            if (callee && !callee->isDeclaration() && callee != &function && size <= inlined_instructions_max)
-                size += callee->hasFnAttribute(llvm::Attribute::Cold) ? inlined_instructions_max + 1 : size_of(*callee);
+            if (callee && !callee->isDeclaration() && callee != &function && size <= folded_instructions_max)
+                size += callee->hasFnAttribute(llvm::Attribute::Cold) ? folded_instructions_max + 1 : size_of(*callee);
         }
         return size;
     }
@@ -200,7 +200,7 @@ void fold_known_arguments(llvm::Function& kernel, std::span<const KnownArgument>
         else if (argument.element_bytes != 0)
             facts[argument.index].image = &argument;
     }
-    Folding().fold(kernel, facts);
+    ArgumentFolding().fold(kernel, facts);
     erase_unused(*kernel.getParent());
 }
 

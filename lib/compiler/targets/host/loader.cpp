@@ -1,4 +1,4 @@
-// JITLink calls the functions of class Linking while it links one object, all on the calling thread. Symbols are resolved by
+// JITLink calls the functions of class ObjectLinking while it links one object, all on the calling thread. Symbols are resolved by
 // runtime_symbols.h. For a debugger, a copy of the ELF file gets the addresses of the loaded sections.
 #include "loader.h"
 
@@ -93,9 +93,9 @@ std::string debugger_copy(llvm::MemoryBufferRef object, jitlink::LinkGraph& grap
 }
 
 // JITLink calls these functions while it links one object, all on the calling thread.
-class Linking final : public jitlink::JITLinkContext {
+class ObjectLinking final : public jitlink::JITLinkContext {
 public:
-    Linking(llvm::MemoryBufferRef object, const std::string& entry, JitObject& result, llvm::Error& error)
+    ObjectLinking(llvm::MemoryBufferRef object, const std::string& entry, JitObject& result, llvm::Error& error)
         : JITLinkContext(nullptr), object_(object), entry_(entry), result_(result), error_(error) {}
 
     jitlink::JITLinkMemoryManager& getMemoryManager() override { return memory_manager(); }
@@ -150,7 +150,7 @@ llvm::Error link(std::string_view object, const std::string& entry, JitObject& r
     llvm::Error error = llvm::Error::success();
     {
         const llvm::ErrorAsOutParameter is_written(&error);
-        jitlink::link(std::move(*graph), std::make_unique<Linking>(buffer, entry, result, error));
+        jitlink::link(std::move(*graph), std::make_unique<ObjectLinking>(buffer, entry, result, error));
     }
     return error;
 }

@@ -13,7 +13,7 @@ namespace polder::compiler {
 namespace {
 
 // A masked load, store, gather or scatter. LLVM has no class for the four.
-struct Access {
+struct MaskedAccess {
     llvm::IntrinsicInst& call;
     llvm::Value* stored = nullptr;  // of stores
     llvm::Value* address;  // one pointer, or one for each lane
@@ -30,28 +30,28 @@ struct Access {
 // The place on the stack for lanes that are masked off holds any number or pointer.
 constexpr unsigned place_bits = 64;
 
-std::optional<Access> access_of(llvm::Instruction& instruction) {
+std::optional<MaskedAccess> access_of(llvm::Instruction& instruction) {
     auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
     if (call == nullptr)
         return std::nullopt;
     switch (call->getIntrinsicID()) {
     case llvm::Intrinsic::masked_load:
     case llvm::Intrinsic::masked_gather:
-        return Access{.call = *call,
-                      .address = call->getArgOperand(0),
-                      .mask = call->getArgOperand(1),
-                      .otherwise = call->getArgOperand(2)};
+        return MaskedAccess{.call = *call,
+                            .address = call->getArgOperand(0),
+                            .mask = call->getArgOperand(1),
+                            .otherwise = call->getArgOperand(2)};
     case llvm::Intrinsic::masked_store:
     case llvm::Intrinsic::masked_scatter:
-        return Access{.call = *call,
-                      .stored = call->getArgOperand(0),
-                      .address = call->getArgOperand(1),
-                      .mask = call->getArgOperand(2)};
+        return MaskedAccess{.call = *call,
+                            .stored = call->getArgOperand(0),
+                            .address = call->getArgOperand(1),
+                            .mask = call->getArgOperand(2)};
     default: return std::nullopt;
     }
 }
 
-bool is_instruction_of(const llvm::TargetTransformInfo& target, const Access& access) {
+bool is_instruction_of(const llvm::TargetTransformInfo& target, const MaskedAccess& access) {
     llvm::FixedVectorType* type = access.type();
     const llvm::Align alignment = access.alignment();
     const unsigned space = access.address->getType()->getScalarType()->getPointerAddressSpace();
@@ -65,7 +65,7 @@ bool is_instruction_of(const llvm::TargetTransformInfo& target, const Access& ac
     }
 }
 
-bool is_lowered(const llvm::TargetTransformInfo& target, const Access& access) {
+bool is_lowered(const llvm::TargetTransformInfo& target, const MaskedAccess& access) {
     const llvm::FixedVectorType* type = access.type();
     return type != nullptr && type->getScalarSizeInBits() <= place_bits && !is_instruction_of(target, access);
 }
@@ -73,7 +73,7 @@ bool is_lowered(const llvm::TargetTransformInfo& target, const Access& access) {
 constexpr unsigned word_bits = 32, word_bytes = 4;
 
 // Whether each lane's element lies in one aligned word, and the processor gathers words.
-bool is_gathered_in_words(const llvm::TargetTransformInfo& target, const Access& access) {
+bool is_gathered_in_words(const llvm::TargetTransformInfo& target, const MaskedAccess& access) {
     if (access.call.getIntrinsicID() != llvm::Intrinsic::masked_gather)
         return false;
     llvm::FixedVectorType* const type = access.type();
@@ -90,7 +90,7 @@ class Lowering {
 public:
     explicit Lowering(llvm::Function& function) : function_(function) {}
 
-    void gather_words(const Access& access) {
+    void gather_words(const MaskedAccess& access) {
         llvm::IRBuilder<> builder(&access.call);
         llvm::FixedVectorType* const type = access.type();
         const auto vector_of = [&](unsigned bits) {
@@ -110,7 +110,7 @@ public:
         replace(access, builder.CreateBitCast(loaded, type), builder);
     }
 
-    void lower(const Access& access) {
+    void lower(const MaskedAccess& access) {
         llvm::IRBuilder<> builder(&access.call);
         llvm::FixedVectorType* type = access.type();
         llvm::Type* element = type->getElementType();
@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    static void replace(const Access& access, llvm::Value* loaded, llvm::IRBuilder<>& builder) {
+    static void replace(const MaskedAccess& access, llvm::Value* loaded, llvm::IRBuilder<>& builder) {
         if (!llvm::isa<llvm::UndefValue>(access.otherwise))
             loaded = builder.CreateSelect(access.mask, loaded, access.otherwise);
         access.call.replaceAllUsesWith(loaded);
@@ -144,7 +144,7 @@ private:
 
     uint64_t size_of(llvm::Type& type) const { return function_.getDataLayout().getTypeStoreSize(&type); }
 
-    llvm::SmallVector<llvm::Value*, 16> addresses_of(const Access& access, llvm::IRBuilder<>& builder) {
+    llvm::SmallVector<llvm::Value*, 16> addresses_of(const MaskedAccess& access, llvm::IRBuilder<>& builder) {
         llvm::FixedVectorType* type = access.type();
         llvm::Value* all = access.address;
         if (!all->getType()->isVectorTy()) {
@@ -180,11 +180,11 @@ void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformIn
     // A stored value may have been loaded by another of these accesses, which was replaced meanwhile, so each is examined again.
     llvm::SmallVector<llvm::Instruction*, 16> lowered;
     for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (const std::optional<Access> access = access_of(instruction); access && is_lowered(target, *access))
+        if (const std::optional<MaskedAccess> access = access_of(instruction); access && is_lowered(target, *access))
             lowered.push_back(&instruction);
     Lowering lowering(function);
     for (llvm::Instruction* instruction : lowered)
-        if (const std::optional<Access> access = access_of(*instruction)) {
+        if (const std::optional<MaskedAccess> access = access_of(*instruction)) {
             if (is_gathered_in_words(target, *access))
                 lowering.gather_words(*access);
             else

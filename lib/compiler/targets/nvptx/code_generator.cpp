@@ -1,4 +1,4 @@
-// The steps of one generation in order (Generation::run), and which version of PTX a kernel needs.
+// The steps of one generation in order (PtxGeneration::run), and which version of PTX a kernel needs.
 #include "code_generator.h"
 
 #include "analyses.h"
@@ -36,7 +36,7 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOpti
     builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
 }
 
-Result<std::string> emit(llvm::Module& module, llvm::TargetMachine& machine) {
+Result<std::string> emit_ptx(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallVector<char, 0> text;
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
@@ -56,9 +56,9 @@ PtxVersion version_for(const KernelInfo& kernel) {
     return has_image(kernel) ? PtxVersion::parameter_addresses : PtxVersion::any;
 }
 
-class Generation {
+class PtxGeneration {
 public:
-    explicit Generation(const PtxRequest& request)
+    explicit PtxGeneration(const PtxRequest& request)
         : request_(request), machine_(create_nvptx_machine(request.processor, version_for(request.kernel))) {}
 
     Result<PtxKernel> run() {
@@ -81,7 +81,7 @@ public:
         place_fences(*module);
         POLDER_TRY(verified(*module, "making an entry for PTX"));
         optimize(*module, *machine_, request_.module.options());
-        POLDER_ASSIGN(text, emit(*module, *machine_));
+        POLDER_ASSIGN(text, emit_ptx(*module, *machine_));
         if (!diagnostics_.empty())
             return fail(Status::out_of_resources, diagnostics_);
         POLDER_LOG(compiler, "kernel %s: %zu bytes of PTX for %s", request_.kernel.name.c_str(), text.size(),
@@ -107,6 +107,6 @@ private:
 
 } // namespace
 
-Result<PtxKernel> generate_ptx(const PtxRequest& request) { return Generation{request}.run(); }
+Result<PtxKernel> generate_ptx(const PtxRequest& request) { return PtxGeneration{request}.run(); }
 
 } // namespace polder::compiler

@@ -13,8 +13,6 @@
 namespace polder::compiler {
 namespace {
 
-constexpr uint64_t slot_bytes = 8;
-
 // Whether the conversion for each argument is %s.
 std::vector<bool> strings_of(llvm::StringRef format) {
     std::vector<bool> strings;
@@ -28,9 +26,9 @@ std::vector<bool> strings_of(llvm::StringRef format) {
     return strings;
 }
 
-class Lowering {
+class PrintLowering {
 public:
-    Lowering(llvm::CallInst& call, llvm::StringRef format)
+    PrintLowering(llvm::CallInst& call, llvm::StringRef format)
         : call_(call), module_(*call.getModule()), format_(format), strings_(strings_of(format)), builder_(&call) {}
 
     void run() {
@@ -137,7 +135,7 @@ Result<bool> lower_print(llvm::Module& module) {
         if (!llvm::getConstantStringInfo(call->getArgOperand(0)->stripPointerCasts(), format))
             return fail(Status::out_of_resources, "a format of printf is not a string literal");
         const std::string text = format.str();
-        Lowering(*call, text).run();
+        PrintLowering(*call, text).run();
         prints = true;
     }
     return prints;

@@ -17,14 +17,10 @@ uint64_t next_id() {
     return ++last;
 }
 
-bool has_images(const Target& target) {
-    return std::ranges::find(target.features, "__opencl_c_images") != target.features.end();
-}
-
 class SourceExecutable final : public Executable {
 public:
     SourceExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : has_images_(has_images(target)), module_(std::move(module)),
+        : has_images_(target.has_feature("__opencl_c_images")), module_(std::move(module)),
           program_(static_cast<const CompiledModule&>(*module_).source()) {
         program_.id = next_id();
     }

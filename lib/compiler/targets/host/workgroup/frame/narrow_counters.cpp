@@ -14,7 +14,7 @@ namespace {
 using namespace llvm::PatternMatch;
 
 constexpr unsigned narrow_bits = 32;
-constexpr uint64_t low_bits = UINT32_MAX;
+constexpr uint64_t low_half = UINT32_MAX;
 
 // A use that reads only the low 32 bits of a number: a truncation, or an extension of the low bits to 64 bits (written as `and`, or as two shifts).
 struct Cut {
@@ -29,7 +29,7 @@ bool find_cuts(llvm::Instruction& value, llvm::function_ref<bool(const llvm::Use
         auto* const reader = llvm::cast<llvm::Instruction>(user);
         if (match(reader, m_Trunc(m_Specific(&value))) && reader->getType()->isIntegerTy(narrow_bits)) {
             cuts.push_back({Cut::Kind::truncated, reader});
-        } else if (match(reader, m_And(m_Specific(&value), m_SpecificInt(low_bits)))) {
+        } else if (match(reader, m_And(m_Specific(&value), m_SpecificInt(low_half)))) {
             cuts.push_back({Cut::Kind::zero_extended, reader});
         } else if (match(reader, m_Shl(m_Specific(&value), m_SpecificInt(narrow_bits)))) {
             for (llvm::User* shifted : reader->users()) {
@@ -98,7 +98,7 @@ private:
     bool find_sum() {
         const auto counter = m_CombineOr(
             m_Specific(&phi_),
-            m_CombineOr(m_And(m_Specific(&phi_), m_SpecificInt(low_bits)),
+            m_CombineOr(m_And(m_Specific(&phi_), m_SpecificInt(low_half)),
                         m_AShr(m_Shl(m_Specific(&phi_), m_SpecificInt(narrow_bits)), m_SpecificInt(narrow_bits))));
         for (llvm::Value* incoming : phi_.incoming_values())
             if (llvm::Value* step = nullptr; match(incoming, m_c_Add(counter, m_Value(step)))) {

@@ -25,9 +25,9 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-namespace match = llvm::PatternMatch;
+namespace patterns = llvm::PatternMatch;
 
-constexpr unsigned instructions_max = 16;  // of a copied condition
+constexpr unsigned condition_instructions_max = 16;  // of a copied condition
 constexpr unsigned depth_max = 4;  // of terms joined by and and or
 constexpr size_t terms_max = 8;  // of the guards of one loop, joined by and
 constexpr int64_t step_max = 1 << 12;  // of a sum, from one work-item to the next
@@ -94,7 +94,7 @@ public:
         }
         if (only != nullptr)
             run_once(*only);
-        if (!match::match(needed, match::m_One()))
+        if (!patterns::match(needed, patterns::m_One()))
             enter_if(*needed);
     }
 
@@ -125,7 +125,7 @@ private:
 
     // Whether the way from `block` to the next work-item has no side effect.
     bool is_empty_way(llvm::BasicBlock* block) const {
-        for (unsigned length = 0; block != nullptr && length < instructions_max; ++length) {
+        for (unsigned length = 0; block != nullptr && length < condition_instructions_max; ++length) {
             if (block == latch_)
                 return true;
             if (!loop_.contains(block) || has_effect(*block))
@@ -156,14 +156,15 @@ private:
         while (!todo.empty()) {
             const Term term = todo.pop_back_val();
             llvm::Value *left = nullptr, *right = nullptr;
-            const auto operands = [&](auto pair) { return match::match(term.condition, pair); };
+            const auto operands = [&](auto pair) { return patterns::match(term.condition, pair); };
             if (terms.size() + todo.size() >= terms_max) {
                 terms.push_back(term);
-            } else if (term.is_wanted ? operands(match::m_LogicalAnd(match::m_Value(left), match::m_Value(right)))
-                                      : operands(match::m_LogicalOr(match::m_Value(left), match::m_Value(right)))) {
+            } else if (term.is_wanted
+                           ? operands(patterns::m_LogicalAnd(patterns::m_Value(left), patterns::m_Value(right)))
+                           : operands(patterns::m_LogicalOr(patterns::m_Value(left), patterns::m_Value(right)))) {
                 todo.push_back({right, term.is_wanted});
                 todo.push_back({left, term.is_wanted});
-            } else if (operands(match::m_Not(match::m_Value(left)))) {
+            } else if (operands(patterns::m_Not(patterns::m_Value(left)))) {
                 todo.push_back({left, !term.is_wanted});
             } else {
                 terms.push_back(term);
@@ -173,7 +174,7 @@ private:
     }
 
     bool is_invariant(const llvm::Value& value) const {
-        unsigned budget = instructions_max;
+        unsigned budget = condition_instructions_max;
         return is_invariant(value, budget);
     }
     bool is_invariant(const llvm::Value& value, unsigned& budget) const {
@@ -189,7 +190,7 @@ private:
 
     // The change of an integer from one work-item to the next, modulo 2^bits; nothing when it is not known to be constant.
     std::optional<int64_t> step_of(const llvm::Value& value) const {
-        unsigned budget = instructions_max;
+        unsigned budget = condition_instructions_max;
         return step_of(value, budget);
     }
     std::optional<int64_t> step_of(const llvm::Value& value, unsigned& budget) const {
@@ -260,10 +261,12 @@ private:
         if (depth == depth_max)
             return nullptr;
         llvm::Value *left = nullptr, *right = nullptr;
-        if (match::match(&condition, match::m_Freeze(match::m_Value(left))))
+        if (patterns::match(&condition, patterns::m_Freeze(patterns::m_Value(left))))
             return possible(before, *left, is_wanted, depth + 1);
-        const bool is_and = match::match(&condition, match::m_LogicalAnd(match::m_Value(left), match::m_Value(right)));
-        if (is_and || match::match(&condition, match::m_LogicalOr(match::m_Value(left), match::m_Value(right)))) {
+        const bool is_and =
+            patterns::match(&condition, patterns::m_LogicalAnd(patterns::m_Value(left), patterns::m_Value(right)));
+        if (is_and ||
+            patterns::match(&condition, patterns::m_LogicalOr(patterns::m_Value(left), patterns::m_Value(right)))) {
             llvm::Value* first = possible(before, *left, is_wanted, depth + 1);
             llvm::Value* second = possible(before, *right, is_wanted, depth + 1);
             if (is_and != is_wanted)

@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned vectors_max = 4;
 constexpr size_t chains_max = 8;
-constexpr size_t instructions_max = 200;  // of the loop's body, which is emitted once more, for one vector
+constexpr size_t body_instructions_max = 200;  // of the loop's body, which is emitted once more, for one vector
 constexpr double never = -1;
 
 class InnerLoop {
@@ -202,7 +202,7 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
     size_t size = 0;
     for (const llvm::BasicBlock* block : plan.blocks)
         size += block->size();
-    if (size > instructions_max || !plan.privates.empty())
+    if (size > body_instructions_max || !plan.privates.empty())
         return 1;
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {

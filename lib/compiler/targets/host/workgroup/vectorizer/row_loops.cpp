@@ -23,7 +23,7 @@ namespace polder::compiler::workgroup {
 namespace {
 
 constexpr unsigned iterations_at_once = lane_structure_max;
-constexpr size_t instructions_max = 60;  // of one iteration
+constexpr size_t iteration_instructions_max = 60;  // of one iteration
 
 class RowLoops {
 public:
@@ -49,8 +49,9 @@ private:
     bool is_row_loop(const llvm::Loop& loop) {
         llvm::BasicBlock* const block = loop.getHeader();
         const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-        if (loop.getNumBlocks() != 1 || !branch || !branch->isConditional() || block->size() > instructions_max ||
-            !shapes_.of(branch->getCondition()).is_uniform() || is_in_fallback_loop(*plan_.loops, block) ||
+        if (loop.getNumBlocks() != 1 || !branch || !branch->isConditional() ||
+            block->size() > iteration_instructions_max || !shapes_.of(branch->getCondition()).is_uniform() ||
+            is_in_fallback_loop(*plan_.loops, block) ||
             llvm::getBooleanLoopAttribute(&loop, "llvm.loop.unroll.disable"))
             return false;
         if (llvm::any_of(*block, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); }))
