@@ -1,12 +1,14 @@
 // BiasedMutex: mutual exclusion while it has an owner, while it loses it, and afterwards.
 #include <base/biased_mutex.h>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <memory>
+#include <optional>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -115,6 +117,82 @@ TEST(BiasedMutex, ThreadsThatComeFirstAtTheSameTimeAreKeptApart) {
         thread.join();
     for (const uint64_t sum : sums)
         ASSERT_EQ(sum, uint64_t{threads} * 10);
+}
+
+// Only the fence of all threads makes the taker see that the owner is inside: until the owner's store has left its processor, the taker's load is
+// older. Stores leave in order, so this takes longest behind stores to lines that the taker has just changed.
+class LateStores {
+public:
+    // Rounds with a new mutex each; returns how many counted wrong. The calling thread is the owner.
+    uint64_t run(uint64_t rounds_max, std::chrono::milliseconds time_max) {
+        std::thread taker([&] { take(); });
+        const auto end = std::chrono::steady_clock::now() + time_max;
+        uint64_t wrong = 0;
+        for (uint64_t round = 0; round < rounds_max && std::chrono::steady_clock::now() < end; ++round) {
+            mutex_.emplace();
+            sum_ = 0;
+            static_cast<void>(lock_once(*mutex_));
+            step_.store(4 * round + 1, std::memory_order_release);
+            wait_for(4 * round + 2);
+            step_.store(4 * round + 3, std::memory_order_release);
+            change_lines(round);
+            add();
+            wait_for(4 * round + 4);
+            wrong += sum_ == 2 ? 0 : 1;
+        }
+        step_.store(UINT64_MAX, std::memory_order_release);
+        taker.join();
+        return wrong;
+    }
+
+private:
+    struct alignas(128) Line {
+        std::atomic<uint64_t> value{0};
+    };
+
+    void take() {
+        for (uint64_t round = 0; wait_for(4 * round + 1); ++round) {
+            change_lines(round);
+            step_.store(4 * round + 2, std::memory_order_release);
+            wait_for(4 * round + 3);
+            for (uint64_t i = 0; i < round % 64; ++i)  // the owner's stores take as long as that
+                static_cast<void>(step_.load(std::memory_order_acquire));
+            add();
+            step_.store(4 * round + 4, std::memory_order_release);
+        }
+    }
+    void add() {
+        const BiasedLock lock(*mutex_);
+        ++sum_;
+    }
+    void change_lines(uint64_t value) {
+        for (Line& line : lines_)
+            line.value.store(value, std::memory_order_relaxed);
+    }
+    // False: there are no more steps.
+    bool wait_for(uint64_t step) {
+        for (int looks = 0;; ++looks) {
+            const uint64_t now = step_.load(std::memory_order_acquire);
+            if (now == step || now == UINT64_MAX)
+                return now == step;
+            if (looks > 1'000'000)
+                std::this_thread::yield();
+        }
+    }
+
+    std::array<Line, 40> lines_;
+    alignas(128) std::atomic<uint64_t> step_{0};
+    alignas(128) std::optional<BiasedMutex> mutex_;
+    alignas(128) uint64_t sum_ = 0;  // guarded by the mutex
+};
+
+TEST(BiasedMutex, OwnerWhoseStoresAreLateIsNotOverlooked) {
+    if (std::thread::hardware_concurrency() < 2)
+        GTEST_SKIP() << "stores are late for other processors only";
+    BiasedMutex first;
+    if (lock_once(first) == Held::by_any)
+        GTEST_SKIP() << "the system has no membarrier";
+    EXPECT_EQ(std::make_unique<LateStores>()->run(20'000, std::chrono::milliseconds(500)), 0u);
 }
 
 TEST(BiasedMutex, ChildOfAForkTakesTheMutexOfAnotherThread) {

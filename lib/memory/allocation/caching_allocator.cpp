@@ -206,7 +206,6 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
     const Pool pool = pool_of_chunk(chunks_[index]);
     const bool splits = should_split(pool, fit.size, chunks_[index].size - fit.size);
     const uint64_t size = splits ? fit.size : chunks_[index].size;
-    pending_.provide(tally_.live_blocks() + pending_.size() + 1);
     Index rest = none;
     if (splits)
         rest = new_chunk();
@@ -263,6 +262,7 @@ CachingAllocator::Index CachingAllocator::new_chunk() {
     made.insert(Key{});
     spare_chunks_.reserve(chunks_.size() + 1 > spare_chunks_.capacity() ? 2 * chunks_.size() + 16
                                                                         : spare_chunks_.capacity());
+    pending_.provide(chunks_.size() + 1);  // each chunk may be pending
     if (nodes_.size() == chunks_.size())
         nodes_.append();
     if (times_.size() == chunks_.size())

@@ -57,15 +57,13 @@ public:
         void remove(uint64_t address) noexcept {
             if (address >= upper_from_) [[unlikely]]
                 return remove_from_upper(address);
-            Entry* const last = low_.get() + --low_count_;
-            Entry* at = last;
-            while (at->address != address) {
+            // Moves the entries after it while it searches: a branch for the end of the search alone is mispredicted.
+            Entry* at = low_.get() + --low_count_;
+            for (Entry moved = *at; moved.address != address;) {
                 assert(at != low_.get());
-                --at;
+                std::swap(moved, *--at);
             }
-            for (; at != last; ++at)
-                *at = at[1];
-            if (low_count_ == 0 && upper_) [[unlikely]]
+            if (upper_ && low_count_ == 0) [[unlikely]]
                 refill();
         }
         // Calls f(const Entry&), the lowest address first, until it returns true. False: it never did.
@@ -260,10 +258,10 @@ public:
         uint64_t bins = bins_[group] & (~uint64_t{0} << (first % 64));
         const uint64_t above = groups_with_blocks_ & ~((uint64_t{2} << group) - 1);
         const auto next = static_cast<uint64_t>(std::countr_zero(above | uint64_t{1} << 63));
-        const uint64_t bins_above = above == 0 ? 0 : bins_[next];
-        // Both cases are equally probable, so this should not compile to a branch.
-        group = bins == 0 ? next : group;
-        bins = bins == 0 ? bins_above : bins;
+        // Both cases are equally probable, so this has no branch, which would often be mispredicted.
+        const uint64_t is_above = 0 - uint64_t{bins == 0};  // all bits, or none
+        group ^= (group ^ next) & is_above;
+        bins |= bins_[next] & (0 - uint64_t{above != 0}) & is_above;
         return bins == 0 ? 0 : (group * 64 + static_cast<uint64_t>(std::countr_zero(bins)) + 1) * unit;
     }
     // The size of the largest block; 0 when there is no block.

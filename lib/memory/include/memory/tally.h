@@ -38,6 +38,12 @@ public:
     // --- blocks ---
     // Counts an allocated block. False when the limit does not allow it.
     [[nodiscard]] bool allocate(uint64_t bytes) {
+        if (locked_) {
+            if (!take(bytes))
+                return false;
+            add(shards_[0].allocations, 1);
+            return true;
+        }
         Shard& shard = mine();
         if (!has_shares() || bytes > shared_block_bytes_max) [[likely]] {
             if (!take(bytes) && !(gather() && take(bytes)))
@@ -49,6 +55,10 @@ public:
         return true;
     }
     void free(uint64_t bytes) {
+        if (locked_) {
+            add(shards_[0].frees, 1);
+            return subtract(live_, bytes);
+        }
         Shard& shard = mine();
         add(shard.frees, 1);
         if (!has_shares() || bytes > shared_block_bytes_max) [[likely]]
