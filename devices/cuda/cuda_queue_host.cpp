@@ -13,7 +13,8 @@
 namespace polder::cuda {
 namespace {
 
-constexpr uint64_t print_ring_bytes = uint64_t{1} << 20;
+// A record has at least 32 bytes, even of one printed character.
+constexpr uint64_t print_ring_bytes = uint64_t{8} << 20;
 
 }  // namespace
 
@@ -180,11 +181,15 @@ Code CudaQueue::execute_printing(LaunchWork& launch) {
         if (const Code code = api.host_allocate(&memory, print_ring_bytes, host_memory_portable))
             return code;
         print_ring_ = static_cast<std::byte*>(memory);
+        std::memset(print_ring_, 0, print_ring_bytes);
     }
     DevicePointer address = 0;
     if (const Code code = api.host_device_pointer(&address, print_ring_, 0))
         return code;
-    std::memset(print_ring_, 0, print_ring_bytes);
+    // What the last launch wrote.
+    PtxPrintRing before;
+    std::memcpy(&before, print_ring_, sizeof before);
+    std::memset(print_ring_, 0, sizeof before + std::min(before.used, before.capacity));
     const PtxPrintRing header{0, print_ring_bytes - sizeof(PtxPrintRing)};
     std::memcpy(print_ring_, &header, sizeof header);
     launch.kernel->set_print_ring(launch.parameter, address);

@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
                              "__opencl_c_device_enqueue", "__opencl_c_subgroups"};
     llvm::LLVMContext context;
     std::string log;
-    if (!run_spirv_frontend(input, context, log) && log.empty())
+    if (!run_spirv_frontend(input, false, context, log) && log.empty())
         __builtin_trap();  // every refusal has a reason
     return 0;
 }

@@ -8,9 +8,7 @@
 namespace polder::compiler::test {
 namespace {
 
-PtxOutcome one_kernel(const std::string& source, const std::string& options = "-cl-std=CL3.0",
-                      const std::optional<WorkGroups>& groups = {}) {
-    const Outcome built = build(source, options);
+PtxOutcome first_kernel(const Outcome& built, const std::optional<WorkGroups>& groups = {}) {
     if (built.status != Status::success)
         return {nullptr, {}, built.log};
     const std::string name = built.module->kernels().front().name;
@@ -19,6 +17,22 @@ PtxOutcome one_kernel(const std::string& source, const std::string& options = "-
         if (outcome.error.empty())
             outcome.error = ptx_of(built.module, name, processor, groups).error;
     return outcome;
+}
+
+PtxOutcome one_kernel(const std::string& source, const std::string& options = "-cl-std=CL3.0",
+                      const std::optional<WorkGroups>& groups = {}) {
+    return first_kernel(build(source, options), groups);
+}
+
+PtxOutcome kernel_of_spirv(const std::string& options) {
+    std::ifstream module(POLDER_TEST_PRECISION, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(module), {}};
+    std::string log;
+    auto object = compile({bytes, {}, options, target(), true, CompileInput::Language::spirv, {}}, log);
+    if (!object)
+        return {nullptr, {}, log};
+    auto program = link({{*object}, options, target(), true}, log);
+    return first_kernel(outcome_of(std::move(program), log));
 }
 
 #define EXPECT_HAS(outcome, words) EXPECT_TRUE((outcome).has(words)) << (words) << "\n" << (outcome).code.code
@@ -381,19 +395,24 @@ TEST(Nvptx, NativeFunctions_AreTheProcessorsOwn) {
         EXPECT_HAS(ptx, words);
 }
 
-TEST(Nvptx, Precision_IsNoMoreThanOpenClAsksFor) {
-    const char* const source = "kernel void k(global float* a, global float4* b) {"
-                               "  a[0] = sqrt(a[1]); a[2] = a[3] / a[4]; a[5] = rsqrt(a[6]); b[0] = b[1] / b[2]; }";
-    const PtxOutcome usual = one_kernel(source);
+void expect_precision(const PtxOutcome& usual, const PtxOutcome& exact) {
     EXPECT_EQ(usual.error, "");
     EXPECT_EQ(count(usual.code.code, "div.full.f32"), 5u);
     EXPECT_EQ(count(usual.code.code, "\tsqrt.approx.f32"), 1u);
     EXPECT_EQ(count(usual.code.code, "rsqrt.approx.f32"), 1u);
-    const PtxOutcome exact = one_kernel(source, "-cl-fp32-correctly-rounded-divide-sqrt");
     EXPECT_EQ(exact.error, "");
     EXPECT_EQ(count(exact.code.code, "div.rn.f32"), 5u);
     EXPECT_EQ(count(exact.code.code, "sqrt.rn.f32"), 1u);
     EXPECT_EQ(count(exact.code.code, "rsqrt.approx.f32"), 1u);
+}
+
+// The same kernel from source and from SPIR-V.
+TEST(Nvptx, Precision_IsNoMoreThanOpenClAsksFor) {
+    std::ifstream file(POLDER_TEST_PRECISION_SOURCE);
+    const std::string source{std::istreambuf_iterator<char>(file), {}};
+    const char* const exact = "-cl-fp32-correctly-rounded-divide-sqrt";
+    expect_precision(one_kernel(source), one_kernel(source, exact));
+    expect_precision(kernel_of_spirv(""), kernel_of_spirv(exact));
 }
 
 TEST(Nvptx, RelaxedMath_IsTheProcessorsOwn) {

@@ -56,6 +56,46 @@ TEST(PrivateArrays, WithOneIndexForAllLanes_AreRight) {
         }
 }
 
+// Elements side by side at an index of each work-item: in interleaved copies they are not side by side.
+template <class T>
+void expect_right_neighbours(const std::string& type) {
+    Compiled program("typedef " + type + R"( T;
+        kernel void k(global const T* in, global const uint* places, global T* out) {
+            T copy[40];
+            for (int i = 0; i < 40; ++i) copy[i] = in[i];
+            size_t id = get_global_id(0);
+            const T* at = copy + places[id];
+            out[id] = (T)(at[0] + 3 * at[1]);
+            out[id + get_global_size(0)] = (T)(at[10] + 3 * at[11] + 5 * at[12]);
+            out[id + 2 * get_global_size(0)] = (T)(at[20] + 3 * at[21] + 5 * at[22] + 7 * at[23]);
+        })");
+    constexpr size_t items = 70;
+    std::vector<T> in(40), out(3 * items), expected(out.size());
+    std::iota(in.begin(), in.end(), T{3});
+    std::vector<uint32_t> places(items);
+    for (size_t id = 0; id < items; ++id) {
+        const uint32_t at = places[id] = static_cast<uint32_t>(id * 11 % 16);
+        expected[id] = static_cast<T>(in[at] + 3 * in[at + 1]);
+        expected[id + items] = static_cast<T>(in[at + 10] + 3 * in[at + 11] + 5 * in[at + 12]);
+        expected[id + 2 * items] =
+            static_cast<T>(in[at + 20] + 3 * in[at + 21] + 5 * in[at + 22] + 7 * in[at + 23]);
+    }
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        std::ranges::fill(out, T{0});
+        program.run({1, {items, 1, 1}, {35, 1, 1}}, Arguments().add(in.data()).add(places.data()).add(out.data()));
+        EXPECT_EQ(out, expected) << type << (lanes == Lanes::none ? "" : ", lanes");
+    }
+}
+
+TEST(PrivateArrays, WithElementsSideBySide_AreRight) {
+    expect_right_neighbours<uint8_t>("uchar");
+    expect_right_neighbours<uint16_t>("ushort");
+    expect_right_neighbours<uint32_t>("uint");
+    expect_right_neighbours<float>("float");
+    expect_right_neighbours<uint64_t>("ulong");
+}
+
 // Elements of each size, at indices of each work-item, of all, and that go down; some work-items write.
 template <class T>
 void expect_right_elements(const std::string& type) {

@@ -17,6 +17,7 @@
 #include <compiler/compiler.h>
 #include <compiler/opencl_version.h>
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/IR/LLVMContext.h>
 
 namespace polder::compiler {
@@ -32,8 +33,10 @@ void find_lines(llvm::Module& module, const CompileInput& input, BuildOptions op
         keep_lines(module, *same->module);
 }
 
-Result<FrontendResult> read_spirv(const CompileInput& input, llvm::LLVMContext& context, std::string& log) {
-    POLDER_ASSIGN(module, run_spirv_frontend(input, context, log));
+Result<FrontendResult> read_spirv(const CompileInput& input, const BuildOptions& options, llvm::LLVMContext& context,
+                                  std::string& log) {
+    const bool is_exact = llvm::is_contained(options.clang, "-cl-fp32-correctly-rounded-divide-sqrt");
+    POLDER_ASSIGN(module, run_spirv_frontend(input, is_exact, context, log));
     prepare_blocks(*module);
     return FrontendResult{std::move(module)};
 }
@@ -54,7 +57,7 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     }
 
     llvm::LLVMContext context;
-    auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, context, log)
+    auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, options, context, log)
                                                                     : run_frontend(input, options, context, log);
     if (!frontend)
         return fail(frontend.error());

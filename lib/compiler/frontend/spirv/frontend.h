@@ -13,7 +13,8 @@
 
 namespace polder::compiler {
 
-[[nodiscard]] Result<std::unique_ptr<llvm::Module>> run_spirv_frontend(const CompileInput& input,
+// `is_exact`: quotients and roots of float are correctly rounded (-cl-fp32-correctly-rounded-divide-sqrt).
+[[nodiscard]] Result<std::unique_ptr<llvm::Module>> run_spirv_frontend(const CompileInput& input, bool is_exact,
                                                                        llvm::LLVMContext& context, std::string& log);
 
 }  // namespace polder::compiler

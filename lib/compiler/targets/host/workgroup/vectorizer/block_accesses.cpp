@@ -3,9 +3,19 @@
 #include "block_accesses.h"
 
 #include <algorithm>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Module.h>
 
 namespace polder::compiler::workgroup {
+
+namespace {
+
+// In the lanes' copies of a private array, which may be interleaved, elements side by side in one copy are not side by side in memory.
+bool is_private(const llvm::Instruction& access) {
+    return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(llvm::getLoadStorePointerOperand(&access), 0));
+}
+
+}  // namespace
 
 Place place_of(const llvm::Instruction& access) {
     const llvm::DataLayout& layout = access.getDataLayout();
@@ -50,7 +60,7 @@ llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_
     llvm::Type* const type = load.getType();
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run{&load};
-    if (!is_simple_access(load) || !layout.typeSizeEqualsStoreSize(type) ||
+    if (!is_simple_access(load) || is_private(load) || !layout.typeSizeEqualsStoreSize(type) ||
         layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
         return run;
     const llvm::ArrayRef<PlacedAccess> all = neighbours_of(load);
@@ -70,7 +80,7 @@ llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_
 llvm::StoreInst* BlockAccesses::partner_of(const llvm::StoreInst& store) const {
     const llvm::DataLayout& layout = store.getDataLayout();
     llvm::Type* const type = store.getValueOperand()->getType();
-    if (!is_simple_access(store) || !layout.typeSizeEqualsStoreSize(type))
+    if (!is_simple_access(store) || is_private(store) || !layout.typeSizeEqualsStoreSize(type))
         return nullptr;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     const llvm::ArrayRef<PlacedAccess> all = neighbours_of(store);

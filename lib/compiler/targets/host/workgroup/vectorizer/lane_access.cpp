@@ -3,7 +3,6 @@
 #include "lane_access.h"
 
 #include <algorithm>
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Module.h>
 
@@ -62,9 +61,7 @@ llvm::StoreInst* LaneAccesses::partner_of(llvm::StoreInst& store) {
     const llvm::Type* const type = store.getValueOperand()->getType();
     const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits());
     const bool is_half_a_number = (bits == bits_min || bits == bits_max) && !type->isVectorTy();
-    // The lanes' copies of a private array may be interleaved.
-    const bool is_private = llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store.getPointerOperand(), 0));
-    if (!is_half_a_number || is_private)
+    if (!is_half_a_number)
         return nullptr;
     llvm::StoreInst* const partner = block_of(*store.getParent()).partner_of(store);
     return partner != nullptr && is_stored_apart(store) && is_stored_apart(*partner) ? partner : nullptr;

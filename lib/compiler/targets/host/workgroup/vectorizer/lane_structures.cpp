@@ -3,7 +3,6 @@
 #include "lane_access.h"
 #include "lane_code.h"
 
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 
 namespace polder::compiler::workgroup {
@@ -13,9 +12,6 @@ bool LaneCode::is_whole_structure(llvm::LoadInst& load, const LaneAccess& access
     // Smaller ones are a number each.
     constexpr uint64_t bits_min = 128;
     const auto structure = accesses_.structure_of(load);
-    // The lanes' copies of a private array may be interleaved.
-    if (llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load.getPointerOperand(), 0)))
-        return false;
     return access.is_whole_group() && group.size() == structure.size() && structure.size() == lane_structure_max &&
            load.getType()->getPrimitiveSizeInBits() * structure.size() >= bits_min &&
            accesses_.is_loaded_at_once(*load.getType(), structure.size()) &&

@@ -75,7 +75,7 @@ private:
             layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type) || shapes_.of(address).is_uniform() ||
             accesses_.of(load) || accesses_.structure_of(load).size() > 1 ||
             !accesses_.is_loaded_at_once(*type, iterations_at_once) ||
-            llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+            llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address, 0)))
             return false;
         const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(address));
         const auto* step = sum && sum->getLoop() == &loop
