@@ -65,8 +65,12 @@ Result<std::unique_ptr<CudaContext>> CudaContext::open(const CudaApi& api, int o
 }
 
 CudaContext::~CudaContext() {
-    if (!is_lost())
-        api.primary_context_release(device);
+    if (is_lost())
+        return;
+    Context current = nullptr;
+    if (api.context_get_current(&current) == code_success && current == handle)
+        api.context_set_current(nullptr);
+    api.primary_context_release(device);
 }
 
 void CudaContext::lose(const char* what, Code code) {

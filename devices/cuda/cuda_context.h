@@ -1,7 +1,7 @@
 // CudaContext: one GPU's primary context, which PyTorch and the CUDA runtime use too, and the GPU's properties.
 //
-// Owned by its device. A thread that calls the CUDA API for the GPU holds a Current, which restores the application's
-// context afterwards. Once the GPU is lost (a kernel trapped, the hardware failed, the process forked), it stays lost.
+// Owned by its device. A thread that calls the CUDA API for the GPU holds a Current, which restores the application's context afterwards. In a
+// thread without a context, the context of CUDA's first GPU stays: the CUDA runtime would choose the same one there (decision 206). Once the GPU is lost (a kernel trapped, the hardware failed, the process forked), it stays lost.
 // Any thread.
 #pragma once
 
@@ -42,12 +42,12 @@ public:
 
     class Current {
     public:
-        explicit Current(const CudaContext& context) : Current(context.api, context.handle) {}
-        Current(const CudaApi& api, Context handle) : api_(api), handle_(handle) {
+        explicit Current(const CudaContext& context) : Current(context.api, context.handle, context.device) {}
+        Current(const CudaApi& api, Context handle, Device device) : api_(api), handle_(handle) {
             const bool is_known = api_.context_get_current(&before_) == code_success;
             if (is_known && before_ == handle_)
                 return;
-            restores_ = is_known;
+            restores_ = is_known && (before_ != nullptr || device != 0);
             // When the context cannot be set, sets none, so that no call acts on the application's context.
             if (api_.context_set_current(handle_) != code_success) [[unlikely]]
                 api_.context_set_current(nullptr);

@@ -66,7 +66,7 @@ void RegisteredRegions::unregister(const CudaContext& gpu, const std::byte* begi
     if (gpu.is_lost())
         return;
     {
-        const CudaContext::Current current(gpu.api, region.context);
+        const CudaContext::Current current(gpu.api, region.context, region.device);
         gpu.api.host_unregister(const_cast<std::byte*>(begin));
     }
     gpu.api.primary_context_release(region.device);

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <cuda/stream_watch.h>
-#include <host/service_thread.h>
 #include <new>
 #include <utility>
 
@@ -12,22 +11,17 @@ constexpr std::chrono::milliseconds pause{4};
 }  // namespace
 
 StreamWatch::~StreamWatch() {
-    bool has_thread = false;
     {
         const Lock lock(mutex_);
         is_ending_ = true;
-        has_thread = has_thread_;
     }
     changed_.notify_all();
-    if (has_thread)
-        pthread_join(thread_, nullptr);
+    thread_.join();
 }
 
 bool StreamWatch::add(Watched& queue) {
     const Lock lock(mutex_);
-    if (!has_thread_)
-        has_thread_ = devices::start_service_thread(thread_, "polder-watch", run, this);
-    if (!has_thread_)
+    if (!thread_.start("polder-watch", run, this))
         return false;
     queue.next_watched = std::exchange(listed_, &queue);
     if (!queue.next_watched)
@@ -80,7 +74,7 @@ void StreamWatch::work() {
 }
 
 void StreamWatch::forget_threads() {
-    has_thread_ = false;
+    thread_.forget();
     listed_ = to_look_at_ = looking_at_ = nullptr;
     new (&changed_) ConditionVariable;  // the thread waited on the old one
 }

@@ -11,8 +11,7 @@
 
 #include <base/fork.h>
 #include <base/mutex.h>
-
-#include <pthread.h>
+#include <base/service_thread.h>
 
 namespace polder::cuda {
 
@@ -56,8 +55,7 @@ private:
     Watched* to_look_at_ POLDER_GUARDED_BY(mutex_) = nullptr;  // in this round
     Watched* looking_at_ POLDER_GUARDED_BY(mutex_) = nullptr;
     bool is_ending_ POLDER_GUARDED_BY(mutex_) = false;
-    bool has_thread_ POLDER_GUARDED_BY(mutex_) = false;
-    pthread_t thread_{};
+    ServiceThread thread_;  // started under the mutex
     ForkMembership fork_membership_{*this};
 };
 

@@ -18,6 +18,7 @@
 
 #include <base/fork.h>
 #include <base/mutex.h>
+#include <base/service_thread.h>
 
 #include <algorithm>
 #include <cassert>
@@ -25,10 +26,8 @@
 #include <foreign/foreign_operation.h>
 #include <host/clock.h>
 #include <host/failure_log.h>
-#include <host/service_thread.h>
 #include <limits>
 #include <new>
-#include <pthread.h>
 
 namespace polder::devices {
 
@@ -229,8 +228,7 @@ private:
     uint32_t callbacks_ POLDER_GUARDED_BY(mutex_) = 0;  // threads in `resume`
     std::atomic<uint64_t> lost_from_{std::numeric_limits<uint64_t>::max()};
     uint64_t completed_at_fork_ = 0;
-    bool has_thread_ POLDER_GUARDED_BY(mutex_) = false;
-    pthread_t thread_{};
+    ServiceThread thread_;  // started under the mutex
 };
 
 // --- submission ---
@@ -334,18 +332,15 @@ void ForeignQueue<Operation>::finish() {
         last = submitted_;
     }
     wait(last);
-    bool has_thread = false;
     {
         const Lock lock(mutex_);
         // A fence that was reached will call `resume` soon.
         while (is_armed_ || callbacks_ != 0)
             changed_.wait(mutex_);
         stopping_ = true;
-        has_thread = has_thread_;
     }
     wake_.notify_one();
-    if (has_thread)
-        pthread_join(thread_, nullptr);
+    thread_.join();
 }
 
 // --- pending operations ---
@@ -455,15 +450,13 @@ void ForeignQueue<Operation>::resume() {
 
 template <class Operation>
 bool ForeignQueue<Operation>::start_thread() {
-    if (!has_thread_)
-        has_thread_ = start_service_thread(
-            thread_, thread_name_,
-            [](void* queue) -> void* {
-                static_cast<ForeignQueue*>(queue)->work();
-                return nullptr;
-            },
-            this);
-    return has_thread_;
+    return thread_.start(
+        thread_name_,
+        [](void* queue) -> void* {
+            static_cast<ForeignQueue*>(queue)->work();
+            return nullptr;
+        },
+        this);
 }
 
 // --- failures ---
@@ -485,7 +478,8 @@ void ForeignQueue<Operation>::abandon() {
 // The device's interface does not work in the child, and its memory need not be there, so a counter that the device writes is not read.
 template <class Operation>
 void ForeignQueue<Operation>::forget_threads() {
-    has_thread_ = thread_sleeps_ = is_armed_ = is_pumping_ = false;
+    thread_.forget();
+    thread_sleeps_ = is_armed_ = is_pumping_ = false;
     callbacks_ = 0;
     new (&wake_) ConditionVariable;  // threads of the parent may have waited on the old ones
     new (&changed_) ConditionVariable;

@@ -2,12 +2,12 @@
 // executes a queue of a pool without workers (a stranded queue); otherwise it sleeps. New work wakes one idle worker, or starts a thread
 // when there are fewer than the limit.
 #include <base/log.h>
+#include <base/service_thread.h>
 
 #include <algorithm>
 #include <cstring>
 #include <host/fault_report.h>
 #include <host/pool_registry.h>
-#include <host/service_thread.h>
 #include <host/worker_pool.h>
 #include <thread>
 

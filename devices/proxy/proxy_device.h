@@ -3,13 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <polder/program_binaries.h>
 #include <proxy/parameters.h>
 #include <proxy/proxy_memory.h>
 #include <proxy/proxy_program.h>
 
 namespace polder::proxy {
 
-class ProxyDevice final : public driver::Device {
+class ProxyDevice final : public driver::Device, public driver::ProgramBinaries {
 public:
     [[nodiscard]] static Result<std::unique_ptr<driver::Device>> open(const ForeignDevice& foreign,
                                                                       const Parameters& parameters, SpaceId space);
@@ -23,6 +24,10 @@ public:
     [[nodiscard]] Result<std::unique_ptr<driver::Device>>
     create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] uint64_t now_ns() const override;
+
+    // Of ProgramBinaries, in program_binaries.cpp.
+    [[nodiscard]] std::string machine_code_of(const driver::LoadedKernel& kernel) override;
+    [[nodiscard]] Result<Binary> read(std::span<const std::byte> bytes) override;
 
 private:
     ProxyDevice(std::unique_ptr<ForeignContext> context, driver::DeviceInfo info, std::unique_ptr<ProxyMemory> memory)

@@ -28,7 +28,7 @@ uint64_t ask_kernel(const ForeignContext& context, cl_kernel kernel, cl_kernel_w
 Result<std::unique_ptr<driver::LoadedKernel>> ProxyKernel::load(ForeignContext& context, ProxyMemory& memory,
                                                                 ProgramCache& programs,
                                                                 const driver::TargetCode& code) {
-    POLDER_ASSIGN(program, programs.get(context, *code.program));
+    POLDER_ASSIGN(program, programs.get(context, *code.program, code.code));
     cl_int status = CL_SUCCESS;
     const cl_kernel kernel = context.cl.clCreateKernel(program->handle(), code.entry.c_str(), &status);
     if (!kernel)

@@ -35,6 +35,7 @@ public:
     ~ProxyKernel() override;
 
     [[nodiscard]] static LaunchWork work_of(const driver::LaunchOperation& operation);
+    [[nodiscard]] const ProxyProgram& program() const { return *program_; }
     [[nodiscard]] bool has_images() const { return has_images_; }
     // Of a kernel without images. `done` may be null.
     [[nodiscard]] cl_int enqueue(const LaunchWork& launch, cl_command_queue queue, std::span<const cl_event> waits,

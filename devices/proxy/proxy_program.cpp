@@ -1,6 +1,9 @@
 // A program of one source without headers is built by one call of clBuildProgram; others are compiled source by source and then linked.
-// Sources are text or SPIR-V. Build logs of the implementation become part of the error.
+// Sources are text or SPIR-V. Where there is machine code of the same implementation, it is tried first. Build logs of the implementation become part of the error.
+#include <base/log.h>
+
 #include <cstring>
+#include <proxy/machine_code.h>
 #include <proxy/proxy_program.h>
 #include <vector>
 
@@ -145,13 +148,31 @@ Result<cl_program> compile_and_link(ForeignContext& context, const SourceProgram
     return error;
 }
 
+Result<cl_program> build_units(ForeignContext& context, const SourceProgram& source) {
+    const bool is_whole = source.is_build && source.units.size() == 1 && source.units.front().headers.empty();
+    return is_whole ? build_whole(context, source.units.front()) : compile_and_link(context, source);
+}
+
+// Machine code that is refused is no failure when there is source.
+Result<cl_program> build_program(ForeignContext& context, const SourceProgram& source, std::string_view machine_code) {
+    if (machine_code.empty())
+        return build_units(context, source);
+    const bool has_options = source.is_build && !source.units.empty();
+    Result<cl_program> program =
+        program_of(context, machine_code, has_options ? source.units.front().options : source.link_options);
+    if (program || source.units.empty())
+        return program;
+    POLDER_LOG(driver, "a program is built from its source: %s", std::string(program.error().detail()).c_str());
+    return build_units(context, source);
+}
+
 }  // namespace
 
-Result<std::shared_ptr<ProxyProgram>> ProxyProgram::build(ForeignContext& context, const SourceProgram& source) {
+Result<std::shared_ptr<ProxyProgram>> ProxyProgram::build(ForeignContext& context, const SourceProgram& source,
+                                                          std::string_view machine_code) {
     if (context.is_lost())
         return fail(Status::out_of_resources, context.name + " is lost");
-    const bool is_whole = source.is_build && source.units.size() == 1 && source.units.front().headers.empty();
-    POLDER_ASSIGN(program, is_whole ? build_whole(context, source.units.front()) : compile_and_link(context, source));
+    POLDER_ASSIGN(program, build_program(context, source, machine_code));
     std::unique_ptr<ProxyProgram> built;
     try {
         built.reset(new ProxyProgram(context, program));
@@ -167,14 +188,22 @@ ProxyProgram::~ProxyProgram() {
         context_.cl.clReleaseProgram(handle_);
 }
 
-Result<std::shared_ptr<ProxyProgram>> ProgramCache::get(ForeignContext& context, const SourceProgram& source) {
+std::string ProxyProgram::machine_code() const {
+    const Lock lock(mutex_);
+    if (!machine_code_)
+        machine_code_ = context_.is_lost() ? std::string{} : machine_code_of(context_, handle_);
+    return *machine_code_;
+}
+
+Result<std::shared_ptr<ProxyProgram>> ProgramCache::get(ForeignContext& context, const SourceProgram& source,
+                                                        std::string_view machine_code) {
     // Held while the program is built, so that its kernels do not build it several times.
     const Lock lock(mutex_);
     std::erase_if(programs_, [](const auto& entry) { return entry.second.expired(); });
     if (const auto found = programs_.find(source.id); found != programs_.end())
         if (std::shared_ptr<ProxyProgram> program = found->second.lock())
             return program;
-    POLDER_ASSIGN(program, ProxyProgram::build(context, source));
+    POLDER_ASSIGN(program, ProxyProgram::build(context, source, machine_code));
     programs_[source.id] = program;
     return program;
 }

@@ -102,7 +102,7 @@ struct SourceProgram {
 struct TargetCode {
     CodeFormat format = CodeFormat::ptx;
     std::string_view code;
-    const SourceProgram* program = nullptr;  // instead of `code`, when the format is opencl_c
+    const SourceProgram* program = nullptr;  // for opencl_c; `code` is that of ProgramBinaries then, or empty
     std::string entry;  // the name of the kernel in `code`
     std::span<const KernelParameter> parameters;
     uint32_t arguments_size = 0;  // bytes of the packed arguments, without the hidden arguments

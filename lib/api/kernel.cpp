@@ -160,12 +160,22 @@ Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* v
     return {};
 }
 
+// Whether a value of `size` bytes is the handle of an object that a kernel may take.
+bool is_handle(size_t size, const void* value) {
+    if (size != sizeof(void*))
+        return false;
+    void* handle = nullptr;
+    std::memcpy(&handle, value, sizeof handle);
+    return from_handle<MemObject>(handle) || from_handle<runtime::Sampler>(handle);
+}
+
 Result<void> set_value(Kernel& kernel, cl_uint index, size_t size, const void* value) {
     // CL_INVALID_ARG_SIZE: arg_size is not the size of the argument's type.
     if (size != kernel.info().arguments[index].size)
         return fail(Status::invalid_arg_size);
-    // CL_INVALID_ARG_VALUE: arg_value is null.
-    if (!value)
+    // CL_INVALID_ARG_VALUE: arg_value is null; or an object is passed to a kernel in machine code, where an image or a sampler may look
+    // like a value (decision 207).
+    if (!value || (kernel.info().arguments[index].type_name.empty() && is_handle(size, value)))
         return fail(Status::invalid_arg_value);
     kernel.set_value(index, value);
     return {};

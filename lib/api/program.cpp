@@ -39,11 +39,11 @@ struct BinaryList {
 // The binaries that were read for a program. Devices with the same target and the same bytes share one.
 class ReadBinaries {
 public:
-    Result<std::shared_ptr<const BuiltModule>> get(const Device& device, std::span<const std::byte> bytes) {
+    Result<std::shared_ptr<const BuiltModule>> get(Device& device, std::span<const std::byte> bytes) {
         for (const Entry& entry : entries_)
             if (entry.target == &device.target() && std::ranges::equal(entry.bytes, bytes))
                 return entry.built;
-        POLDER_ASSIGN(built, runtime::from_binary(bytes));
+        POLDER_ASSIGN(built, runtime::from_binary(bytes, device));
         entries_.push_back({&device.target(), bytes, std::make_shared<const BuiltModule>(std::move(built))});
         return entries_.back().built;
     }
@@ -85,7 +85,7 @@ std::vector<std::vector<std::byte>> binaries_of(const Program& program) {
     std::vector<std::vector<std::byte>> binaries;
     for (const Ref<Device>& device : program.devices()) {
         const DeviceBuild build = program.device_build(*device);
-        binaries.push_back(build.built ? runtime::to_binary(*build.built) : std::vector<std::byte>{});
+        binaries.push_back(build.built ? runtime::to_binary(build, *device) : std::vector<std::byte>{});
     }
     return binaries;
 }

@@ -1,14 +1,55 @@
 // A device of another OpenCL implementation in one context with ours: POCL_DEVICES="cpu proxy".
 #include "support/fixture.h"
 
+#include <CL/cl_icd.h>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <dlfcn.h>
 #include <numeric>
+#include <string_view>
 
 namespace polder::test {
 namespace {
+
+// The first platform of the implementation behind the proxy, used without Polder.
+cl_platform_id platform_there() {
+    const std::string_view parameters = std::getenv("POCL_PROXY0_PARAMETERS");
+    void* const library = dlopen(std::string(parameters.substr(std::string_view("icd=").size())).c_str(), RTLD_NOW);
+    const auto find = [&](const char* name) { return library ? dlsym(library, name) : nullptr; };
+    void* get = find("clIcdGetPlatformIDsKHR");
+    if (void* const by_name = get ? nullptr : find("clGetExtensionFunctionAddress"))
+        get = reinterpret_cast<cl_api_clGetExtensionFunctionAddress>(by_name)("clIcdGetPlatformIDsKHR");
+    cl_platform_id platform = nullptr;
+    if (get)
+        reinterpret_cast<clIcdGetPlatformIDsKHR_fn>(get)(1, &platform, nullptr);
+    return platform;
+}
+
+// What the implementation compiles there.
+std::vector<unsigned char> binary_made_there(const char* source) {
+    const cl_platform_id platform = platform_there();
+    const cl_icd_dispatch& cl = **reinterpret_cast<const cl_icd_dispatch* const*>(platform);
+    cl_device_id device = nullptr;
+    EXPECT_EQ(cl.clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, nullptr), CL_SUCCESS);
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, reinterpret_cast<cl_context_properties>(platform),
+                                                0};
+    cl_int error = 1;
+    const cl_context context = cl.clCreateContext(properties, 1, &device, nullptr, nullptr, &error);
+    EXPECT_EQ(error, CL_SUCCESS);
+    const cl_program program = cl.clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+    EXPECT_EQ(cl.clBuildProgram(program, 1, &device, "", nullptr, nullptr), CL_SUCCESS);
+    size_t size = 0;
+    EXPECT_EQ(cl.clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr), CL_SUCCESS);
+    std::vector<unsigned char> bytes(size);
+    unsigned char* place = bytes.data();
+    EXPECT_EQ(cl.clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof place, static_cast<void*>(&place), nullptr),
+              CL_SUCCESS);
+    cl.clReleaseProgram(program);
+    cl.clReleaseContext(context);
+    return bytes;
+}
 
 class Proxy : public ContextTest {
 protected:
@@ -203,6 +244,52 @@ TEST_F(Proxy, ABinaryOfPolderHoldsTheSource) {
     set(kernel, handle);
     run(foreign, kernel, 4);
     EXPECT_EQ(read<cl_int>(out, 4), std::vector<cl_int>(4, 5));
+}
+
+TEST_F(Proxy, ABinaryOfTheImplementationRunsInAContextWithOurs) {
+    constexpr size_t items = 64;
+    const std::vector<unsigned char> bytes = binary_made_there(
+        "kernel void every_kind(global int* out, constant int* table, local int* first, int more, float4 vector,"
+        " ulong number, uchar small) {"
+        " const int i = get_local_id(0);"
+        " first[i] = table[i] + more + small;"
+        " barrier(CLK_LOCAL_MEM_FENCE);"
+        " out[get_global_id(0)] = first[get_local_size(0) - 1 - i] + (int)(vector.x + vector.w)"
+        " + (int)number; }");
+    const size_t size = bytes.size();
+    const unsigned char* place = bytes.data();
+    cl_int status = 1;
+    cl_int error = 1;
+    const OwnedProgram program = clCreateProgramWithBinary(context, 1, &devices[1], &size, &place, &status, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+    const OwnedKernel kernel = make_kernel(program, "every_kind");
+    const OwnedMem out = make_buffer(items * 4);
+    const OwnedMem table = make_buffer(16 * 4);
+    std::vector<cl_int> numbers(16);
+    std::iota(numbers.begin(), numbers.end(), 1);
+    write(table, numbers);  // by the processor
+    const cl_mem handles[] = {out, table};
+    const cl_int more = 100;
+    const cl_float4 vector{{20, 0, 0, 3}};
+    const cl_ulong number = 1000;
+    const cl_uchar small = 7;
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), &handles[0]), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), &handles[1]), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 2, 16 * sizeof(cl_int), nullptr), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 3, sizeof more, &more), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 4, sizeof vector, &vector), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 5, sizeof number, &number), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 6, sizeof small, &small), CL_SUCCESS);
+    const size_t local = 16;
+    run(foreign, kernel, items, &local);
+    std::vector<cl_int> expected;
+    for (size_t i = 0; i < items; ++i)
+        expected.push_back(numbers[15 - i % 16] + 1130);
+    EXPECT_EQ(read<cl_int>(out, items), expected);
+    // The processor does not take it.
+    EXPECT_EQ(clCreateProgramWithBinary(context, 1, &devices[0], &size, &place, &status, &error), nullptr);
+    EXPECT_EQ(error, CL_INVALID_BINARY);
 }
 
 TEST_F(Proxy, ErrorsOfSourceAreInTheBuildLogOfEachDevice) {

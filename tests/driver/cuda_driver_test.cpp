@@ -300,43 +300,6 @@ TEST_F(CudaDriver, TheGpuWritesTheTimelineSeldom) {
     EXPECT_LE(calls_("cuStreamWriteValue64_v2") - before, 20u);
 }
 
-// What a launch of a row costs beside the launch itself: a query of the thread's context and, where that is another one, a change
-// of it and back. No events, no queries, one write of the counter for each 64 and more.
-TEST_F(CudaDriver, ALaunchOfARowIsOneCallBesideTheContext) {
-    constexpr std::array functions{"cuLaunchKernel",   "cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamWriteValue64_v2",
-                                   "cuEventCreate",    "cuEventRecord",   "cuEventQuery",    "cuStreamQuery",
-                                   "cuStreamWaitEvent"};
-    const auto queue = make_queue();
-    const auto kernel = *device_->load(fake_cuda::code_of({.function = CountVisits::run}));
-    const DeviceBytes out(*device_, 4);
-    const CountVisits arguments{out.at().value};
-    const driver::LaunchOperation operation = launch_of(*kernel, arguments);
-    const auto calls_of_a_row = [&] {
-        std::array<uint64_t, functions.size()> calls{};
-        for (size_t i = 0; i < functions.size(); ++i)
-            calls[i] = calls_(functions[i]);
-        Timepoint last;
-        for (int i = 0; i < 64; ++i)
-            last = queue->launch(operation, {{&last, last.queue ? 1u : 0u}});
-        for (size_t i = 0; i < functions.size(); ++i)
-            calls[i] = calls_(functions[i]) - calls[i];
-        queue->wait(last.value);
-        return calls;
-    };
-    using Calls = std::array<uint64_t, functions.size()>;
-    EXPECT_EQ(calls_of_a_row(), (Calls{64, 65, 128, 1, 0, 0, 0, 0, 0}));
-    // A thread that has made the GPU's context current itself.
-    const auto retain = fake_cuda::find<int (*)(void**, int)>("cuDevicePrimaryCtxRetain");
-    const auto release = fake_cuda::find<int (*)(int)>("cuDevicePrimaryCtxRelease_v2");
-    const auto make_current = fake_cuda::find<int (*)(void*)>("cuCtxSetCurrent");
-    void* context = nullptr;
-    ASSERT_EQ(retain(&context, 0), 0);
-    ASSERT_EQ(make_current(context), 0);
-    EXPECT_EQ(calls_of_a_row(), (Calls{64, 65, 0, 1, 0, 0, 0, 0, 0}));
-    ASSERT_EQ(make_current(nullptr), 0);
-    ASSERT_EQ(release(0), 0);
-}
-
 TEST_F(CudaDriver, ACommandThatIsRefusedFailsAloneAndTheQueueGoesOn) {
     const auto queue = make_queue();
     const auto kernel = *device_->load(fake_cuda::code_of({.function = CountVisits::run}));

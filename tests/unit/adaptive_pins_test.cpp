@@ -3,6 +3,7 @@
 #include "allocation/adaptive_pins.h"
 #include "allocation/sparse.h"
 #include "space/space_impl.h"
+#include "support/signals.h"
 
 #include <memory/allocation_policy.h>
 #include <memory/domain.h>
@@ -30,6 +31,7 @@ public:
     Result<void> add(std::span<std::byte> region) override {
         std::unique_lock lock(mutex_);
         ++adds_;
+        EXPECT_TRUE(test::blocks_signals());
         changed_.notify_all();
         changed_.wait(lock, [this] { return !is_held_; });
         if (refuses)

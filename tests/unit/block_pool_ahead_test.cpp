@@ -1,5 +1,6 @@
 // Growth ahead of need: who makes memory when, and how much. No time is measured: a test waits until the pool's thread is idle.
 #include "support/pool_fixture.h"
+#include "support/signals.h"
 
 #include <thread>
 
@@ -16,8 +17,11 @@ struct PoolAhead : testing::Test {
         : fixture({.capacity = capacity, .grows = true, .is_slow = true},
                   {.space = SpaceId{1}, .grows_ahead = grows_ahead}) {
         fixture.source->on_call = [this](const char* function) {
-            if (std::string_view(function) == "commit")
-                ++(std::this_thread::get_id() == self ? commits_here : commits_elsewhere);
+            if (std::string_view(function) != "commit")
+                return;
+            ++(std::this_thread::get_id() == self ? commits_here : commits_elsewhere);
+            if (std::this_thread::get_id() != self && !polder::test::blocks_signals())
+                ++commits_with_signals;
         };
     }
     void TearDown() override {
@@ -38,6 +42,7 @@ struct PoolAhead : testing::Test {
     const std::thread::id self = std::this_thread::get_id();
     std::atomic<int> commits_here{0};
     std::atomic<int> commits_elsewhere{0};
+    std::atomic<int> commits_with_signals{0};  // elsewhere, where handlers of the application may run
     Fixture fixture;
     std::vector<Block> blocks;
 };
@@ -54,6 +59,7 @@ TEST_F(PoolAhead, OnlyTheFirstStepIsMadeByTheThreadThatAsks) {
         take(MiB);
     EXPECT_EQ(commits_here, 1);
     EXPECT_GE(commits_elsewhere, 5);
+    EXPECT_EQ(commits_with_signals, 0);
     // A quarter more than what is in use, and what a step is rounded up by.
     EXPECT_LE(fixture.source->reserved, 100 * MiB * 5 / 4 + 2 * page);
 }

@@ -4,6 +4,7 @@
 #include "files/paths.h"
 #include "host/executable.h"
 #include "machine/machine_pool.h"
+#include "module/module.h"
 #include "program/recent_builds.h"
 #include "source/executable.h"
 
@@ -34,6 +35,9 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
                                                 const ZeroedMemory& zeroed) {
     if (module == nullptr || module->kind() != ModuleKind::executable)
         return fail(Status::invalid_program_executable, "not an executable program");
+    const bool has_bitcode = !static_cast<const CompiledModule&>(*module).bitcode().empty();
+    if (!has_bitcode && target.code.format != driver::CodeFormat::opencl_c)
+        return fail(Status::invalid_binary, "error: the program is machine code of another device");
     switch (target.code.format) {
     case driver::CodeFormat::host_function:
         return zeroed == ZeroedMemory{} ? open_for_host(std::move(module), target)

@@ -11,7 +11,6 @@
 #include <new>
 #include <string>
 #include <sys/utsname.h>
-#include <system_error>
 #include <utility>
 
 namespace polder::memory {
@@ -45,15 +44,12 @@ bool AdaptivePins::are_forks_safe() {
 AdaptivePins::AdaptivePins(ByteCount bytes_max) : bytes_max_(bytes_max.value) {}
 
 AdaptivePins::~AdaptivePins() {
-    std::thread thread;
     {
         const Lock lock(mutex_);
         is_stopping_ = true;
-        thread.swap(thread_);
     }
     changed_.notify_all();
-    if (thread.joinable())
-        thread.join();
+    thread_.join();
 }
 
 void AdaptivePins::add_device(driver::HostRegions& device) {
@@ -228,16 +224,17 @@ void AdaptivePins::set_state(Region& region, driver::Memory piece, State state) 
 }
 
 bool AdaptivePins::start_thread() {
-    if (!thread_.joinable()) {
-        try {
-            thread_ = std::thread([this] { work(); });
-        } catch (const std::system_error& error) {
-            POLDER_LOG(memory, "host memory stays pageable: %s", error.what());
-            return false;
-        }
-    }
+    const bool is_started = thread_.start(
+        "polder-pins",
+        [](void* self) -> void* {
+            static_cast<AdaptivePins*>(self)->work();
+            return nullptr;
+        },
+        this);
+    if (!is_started)
+        POLDER_LOG(memory, "host memory stays pageable: no thread can be started");
     changed_.notify_all();
-    return true;
+    return is_started;
 }
 
 // --- registering ---
@@ -319,7 +316,7 @@ void AdaptivePins::wait_until_idle() {
 void AdaptivePins::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     is_forked_ = true;
     has_devices_.store(false, std::memory_order_relaxed);
-    new (&thread_) std::thread;
+    thread_.forget();
     new (&changed_) ConditionVariable;
     requests_.clear();
     is_working_ = false;

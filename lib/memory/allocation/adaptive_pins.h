@@ -17,12 +17,12 @@
 
 #include <base/fork.h>
 #include <base/mutex.h>
+#include <base/service_thread.h>
 #include <memory/region_source.h>
 
 #include <atomic>
 #include <deque>
 #include <memory>
-#include <thread>
 #include <vector>
 
 namespace polder::memory {
@@ -125,7 +125,7 @@ private:
     bool is_working_ POLDER_GUARDED_BY(mutex_) = false;
     bool is_stopping_ POLDER_GUARDED_BY(mutex_) = false;
     bool is_forked_ POLDER_GUARDED_BY(mutex_) = false;
-    std::thread thread_ POLDER_GUARDED_BY(mutex_);
+    ServiceThread thread_;  // started under the mutex
     ForkMembership fork_membership_{*this};
 };
 

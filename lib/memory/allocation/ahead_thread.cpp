@@ -3,20 +3,16 @@
 #include <base/log.h>
 
 #include <new>
-#include <system_error>
 
 namespace polder::memory {
 
 AheadThread::~AheadThread() {
-    std::thread thread;
     {
         const Lock lock(mutex_);
         is_stopping_ = true;
-        thread = std::move(thread_);
     }
     changed_.notify_all();
-    if (thread.joinable())
-        thread.join();
+    thread_.join();
 }
 
 void AheadThread::request() noexcept {
@@ -30,15 +26,16 @@ void AheadThread::request() noexcept {
 }
 
 bool AheadThread::start_thread() {
-    if (thread_.joinable())
-        return true;
-    try {
-        thread_ = std::thread([this] { work(); });
-        return true;
-    } catch (const std::exception& error) {  // no thread, or no memory for it
-        POLDER_LOG(memory, "memory is not made ahead of need: %s", error.what());
-        return false;
-    }
+    const bool is_started = thread_.start(
+        "polder-ahead",
+        [](void* self) -> void* {
+            static_cast<AheadThread*>(self)->work();
+            return nullptr;
+        },
+        this);
+    if (!is_started)
+        POLDER_LOG(memory, "memory is not made ahead of need: no thread can be started");
+    return is_started;
 }
 
 void AheadThread::cancel() noexcept {
@@ -73,7 +70,7 @@ void AheadThread::work() {
 
 // The thread does not exist, and others of the parent may have waited for it.
 void AheadThread::forget_threads() {
-    new (&thread_) std::thread;
+    thread_.forget();
     new (&changed_) ConditionVariable;
     is_requested_ = is_working_ = false;
 }

@@ -6,8 +6,7 @@
 
 #include <base/fork.h>
 #include <base/mutex.h>
-
-#include <thread>
+#include <base/service_thread.h>
 
 namespace polder::memory {
 
@@ -43,7 +42,7 @@ private:
     bool is_requested_ POLDER_GUARDED_BY(mutex_) = false;
     bool is_working_ POLDER_GUARDED_BY(mutex_) = false;
     bool is_stopping_ POLDER_GUARDED_BY(mutex_) = false;
-    std::thread thread_ POLDER_GUARDED_BY(mutex_);
+    ServiceThread thread_;  // started under the mutex
     ForkMembership fork_membership_{*this};
 };
 

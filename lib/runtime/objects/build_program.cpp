@@ -1,6 +1,7 @@
 // Building, compiling and linking of programs: devices are grouped by the module that they can share, each group's module is compiled or linked
 // once, and each distinct target gets one Executable. With a callback, this runs on a thread of its own (build_threads.h).
 #include <base/options.h>
+#include <compiler/machine_code.h>
 #include <compiler/options.h>
 #include <compiler/zeroed_memory.h>
 #include <runtime/build_threads.h>
@@ -91,13 +92,15 @@ compiler::ZeroedMemory zeroed_memory(const Context& context) {
 // The code of one module for several devices: one Executable for each distinct target.
 class Executables {
 public:
-    Executables(std::shared_ptr<const compiler::Module> module, const Context& context)
-        : module_(std::move(module)), zeroed_(zeroed_memory(context)) {}
+    Executables(const BuiltModule& built, const Context& context)
+        : module_(built.module), machine_code_(built.machine_code), zeroed_(zeroed_memory(context)) {}
 
     Result<Ref<DeviceCode>> code(Device& device) {
         std::shared_ptr<compiler::Executable>& executable = executables_[&device.target()];
         if (!executable) {
-            POLDER_ASSIGN(opened, compiler::open_zeroed(module_, device.target(), zeroed_));
+            const bool is_zeroed = zeroed_ != compiler::ZeroedMemory{};
+            POLDER_ASSIGN(opened, is_zeroed ? compiler::open_zeroed(module_, device.target(), zeroed_)
+                                            : compiler::open_with(machine_code_, module_, device.target()));
             executable = std::move(opened);
         }
         Ref<DeviceCode> code = make_ref<DeviceCode>(device, executable, module_);
@@ -109,7 +112,8 @@ public:
     }
 
 private:
-    std::shared_ptr<const compiler::Module> module_;
+    const std::shared_ptr<const compiler::Module> module_;
+    const std::string machine_code_;
     const compiler::ZeroedMemory zeroed_;
     std::map<const compiler::Target*, std::shared_ptr<compiler::Executable>> executables_;
 };
@@ -189,7 +193,7 @@ Result<void> Program::run(const BuildRequest& request) {
             build.status = CL_BUILD_SUCCESS;
             build.built = std::make_shared<const BuiltModule>(std::move(*built));
             if (build.built->module->kind() == ModuleKind::executable)
-                executables.emplace(build.built->module, context());
+                executables.emplace(*build.built, context());
         } else {
             append_detail(build.log, built.error());
             outcome = fail(built.error());

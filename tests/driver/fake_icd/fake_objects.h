@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <polder/image_abi.h>
 #include <string>
 #include <thread>
@@ -121,11 +122,17 @@ struct _cl_program : polder::fake_icd::OfContext {
     using OfContext::OfContext;
     std::string source;
     std::string log;
+    bool is_built = false;
 };
 
 struct _cl_kernel : polder::fake_icd::Counted {
     polder::fake_icd::Kernel code;
     cl_uint argument_count = 0;
+    struct Parameter {
+        polder::driver::KernelParameter::Kind kind;
+        uint32_t size;  // of a value; 0: any
+    };
+    std::vector<std::optional<Parameter>> parameters;  // one for each argument; none: not known
     struct Argument {
         std::vector<std::byte> value;  // of a buffer: its handle
         size_t local_bytes = 0;

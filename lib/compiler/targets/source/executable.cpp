@@ -19,8 +19,8 @@ uint64_t next_id() {
 
 class SourceExecutable final : public Executable {
 public:
-    SourceExecutable(std::shared_ptr<const Module> module, const Target& target)
-        : has_images_(target.has_feature("__opencl_c_images")), module_(std::move(module)),
+    SourceExecutable(std::shared_ptr<const Module> module, const Target& target, std::string machine_code)
+        : has_images_(target.has_feature("__opencl_c_images")), machine_code_(std::move(machine_code)), module_(std::move(module)),
           program_(static_cast<const CompiledModule&>(*module_).source()) {
         program_.id = next_id();
     }
@@ -31,7 +31,7 @@ public:
         const auto info = std::ranges::find(kernels, name, &KernelInfo::name);
         if (info == kernels.end())
             return fail(Status::invalid_kernel_name, "the program has no kernel " + std::string{name});
-        if (program_.units.empty())
+        if (program_.units.empty() && machine_code_.empty())
             return fail(Status::out_of_resources, "the program was not compiled for this device");
         if (std::ranges::any_of(info->arguments,
                                 [this](const KernelArgument& argument) { return is_unknown(argument); }))
@@ -44,6 +44,7 @@ public:
             entry = std::make_unique<Entry>();
             entry->parameters = parameters_of(*info);
             entry->code = driver::TargetCode{.format = driver::CodeFormat::opencl_c,
+                                             .code = machine_code_,
                                              .program = &program_,
                                              .entry = info->name,
                                              .parameters = entry->parameters,
@@ -67,6 +68,7 @@ private:
     }
 
     const bool has_images_;
+    const std::string machine_code_;
     const std::shared_ptr<const Module> module_;
     driver::SourceProgram program_;
     Mutex mutex_;
@@ -76,8 +78,9 @@ private:
 
 } // namespace
 
-std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module, const Target& target) {
-    return std::make_shared<SourceExecutable>(std::move(module), target);
+std::shared_ptr<Executable> make_source_executable(std::shared_ptr<const Module> module, const Target& target,
+                                                   std::string machine_code) {
+    return std::make_shared<SourceExecutable>(std::move(module), target, std::move(machine_code));
 }
 
 } // namespace polder::compiler

@@ -25,12 +25,9 @@ struct BuiltModule {
     // Launches may have work-groups of different sizes: OpenCL C 2.0 or later, without
     // -cl-uniform-work-group-size.
     enum class WorkGroups : uint8_t { uniform, any } work_groups = WorkGroups::uniform;
+    // Of a program from a binary: what the device's driver has compiled (polder/program_binaries.h), if anything.
+    std::string machine_code = {};
 };
-
-// The program binary of a BuiltModule, for clGetProgramInfo.
-[[nodiscard]] std::vector<std::byte> to_binary(const BuiltModule& built);
-// invalid_binary when it is not a binary of Polder, damaged, or made for another processor or version.
-[[nodiscard]] Result<BuiltModule> from_binary(std::span<const std::byte> bytes);
 
 // The last build of a program for one device.
 struct DeviceBuild {
@@ -40,6 +37,12 @@ struct DeviceBuild {
     std::shared_ptr<const BuiltModule> built;  // null: nothing
     Ref<DeviceCode> code;  // null unless an executable was built
 };
+
+// The program binary of a build for one device that has a `built`, for clGetProgramInfo.
+[[nodiscard]] std::vector<std::byte> to_binary(const DeviceBuild& build, Device& device);
+// invalid_binary when it is not a binary of Polder, damaged, or made for another processor or version; and when it is not one of the
+// implementation behind the device's driver either.
+[[nodiscard]] Result<BuiltModule> from_binary(std::span<const std::byte> bytes, Device& device);
 
 // A clBuildProgram, clCompileProgram or clLinkProgram.
 struct BuildRequest {

@@ -1,0 +1,131 @@
+// Machine code of another implementation, in program binaries and from the application (polder/program_binaries.h).
+#include "proxy_driver.h"
+
+#include <polder/program_binaries.h>
+
+namespace polder::conformance {
+namespace {
+
+using Kind = driver::KernelParameter::Kind;
+
+class ProxyBinaries : public ProxyDriver {
+protected:
+    driver::ProgramBinaries& binaries() { return *driver::program_binaries_of(device()); }
+    static uint64_t calls(const char* call) { return fake_icd::find<fake_icd::Calls>("fake_icd_calls")(call); }
+    static int64_t live() { return fake_icd::find<fake_icd::Live>("fake_icd_live")(); }
+
+    enum class Source : uint8_t { there, absent };
+    Result<std::unique_ptr<driver::LoadedKernel>> load(std::string_view machine_code, Source source = Source::there) {
+        static uint64_t id = 1u << 29;
+        program_ = {.id = ++id, .units = {}, .is_build = true};
+        if (source == Source::there)
+            program_.units.push_back({.text = "kernel void k(global int* a) {}"});
+        driver::TargetCode code;
+        code.format = driver::CodeFormat::opencl_c;
+        code.code = machine_code;
+        code.program = &program_;
+        code.entry = "k";
+        code.parameters = parameters_;
+        return device().load(code);
+    }
+    std::string machine_code() {
+        const auto kernel = load("");
+        EXPECT_TRUE(kernel.has_value());
+        return binaries().machine_code_of(**kernel);
+    }
+    Result<driver::ProgramBinaries::Binary> read(std::string_view text) {
+        const std::string bytes = "fake binary\n" + std::string(text);
+        return binaries().read(std::as_bytes(std::span(bytes)));
+    }
+
+private:
+    const std::vector<driver::KernelParameter> parameters_{{Kind::global_pointer, 0, 8}};
+    driver::SourceProgram program_;
+};
+
+TEST_F(ProxyBinaries, MachineCodeSavesTheOtherCompilersWork) {
+    const std::string code = machine_code();
+    EXPECT_NE(code.find("fake binary"), code.npos);
+    const uint64_t sources = calls("clCreateProgramWithSource");
+    const uint64_t binaries_before = calls("clCreateProgramWithBinary");
+    for (const Source source : {Source::there, Source::absent}) {
+        const auto kernel = load(code, source);
+        ASSERT_TRUE(kernel.has_value()) << kernel.error().detail();
+        EXPECT_EQ(binaries().machine_code_of(**kernel), code);
+    }
+    EXPECT_EQ(calls("clCreateProgramWithSource"), sources);
+    EXPECT_EQ(calls("clCreateProgramWithBinary"), binaries_before + 2);
+}
+
+TEST_F(ProxyBinaries, MachineCodeOfAnotherVersionIsNotPassedOn) {
+    std::string code = machine_code();
+    code[code.find('\0') - 1] ^= 1;  // of the name of who made it
+    const uint64_t before = calls("clCreateProgramWithBinary");
+    EXPECT_TRUE(load(code).has_value());
+    const auto refused = load(code, Source::absent);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_NE(refused.error().detail().find("built by another implementation or version"), std::string_view::npos);
+    EXPECT_EQ(calls("clCreateProgramWithBinary"), before);
+}
+
+TEST_F(ProxyBinaries, MachineCodeThatIsRefusedIsBuiltFromSource) {
+    const std::string code = machine_code();
+    std::string damaged = code;
+    damaged[damaged.find("fake binary")] = 'F';
+    EXPECT_TRUE(load(damaged).has_value());
+    EXPECT_FALSE(load(damaged, Source::absent).has_value());
+    for (const char* const call : {"clCreateProgramWithBinary", "clBuildProgram"}) {
+        fail_call(call, CL_INVALID_BINARY);
+        EXPECT_FALSE(load(code, Source::absent).has_value()) << call;
+        mend(call);
+    }
+    EXPECT_TRUE(load("no name").has_value());
+}
+
+TEST_F(ProxyBinaries, AnImplementationThatGivesNoneHasNone) {
+    const auto kernel = load("");
+    ASSERT_TRUE(kernel.has_value());
+    fail_call("clGetProgramInfo", CL_OUT_OF_HOST_MEMORY);
+    EXPECT_EQ(binaries().machine_code_of(**kernel), "");
+}
+
+TEST_F(ProxyBinaries, ParametersAreFoundByTrial) {
+    const auto read_binary = read("kernel void second(char c, long l, float4 v, struct12 s) {} "
+                                  "kernel void first(global int* a, local int* b, int c) {}");
+    ASSERT_TRUE(read_binary.has_value()) << read_binary.error().detail();
+    ASSERT_EQ(read_binary->kernels.size(), 2u);
+    const auto parameters = [&](size_t kernel) {
+        std::vector<std::pair<Kind, uint32_t>> list;
+        for (const auto& parameter : read_binary->kernels[kernel].parameters)
+            list.emplace_back(parameter.kind, parameter.size);
+        return list;
+    };
+    using List = std::vector<std::pair<Kind, uint32_t>>;
+    EXPECT_EQ(read_binary->kernels[0].name, "first");
+    EXPECT_EQ(parameters(0), (List{{Kind::global_pointer, 8}, {Kind::local_pointer, 8}, {Kind::value, 4}}));
+    EXPECT_EQ(read_binary->kernels[1].name, "second");
+    EXPECT_EQ(parameters(1), (List{{Kind::value, 1}, {Kind::value, 8}, {Kind::value, 16}, {Kind::value, 12}}));
+}
+
+TEST_F(ProxyBinaries, KernelsWhoseParametersAreNotKnownAreRefused) {
+    static_cast<void>(device());
+    const int64_t before = live();
+    for (const char* const parameter : {"read_only image2d_t i", "sampler_t s", "struct s"}) {
+        const auto refused = read(std::string("kernel void k(int a, ") + parameter + ") {}");
+        ASSERT_FALSE(refused.has_value()) << parameter;
+        EXPECT_EQ(refused.error().status(), Status::invalid_binary);
+        EXPECT_NE(refused.error().detail().find("parameter 1 of kernel k"), std::string_view::npos);
+    }
+    const auto nonsense = std::as_bytes(std::span("nonsense"));
+    EXPECT_FALSE(binaries().read(nonsense).has_value());
+    EXPECT_FALSE(read("kernel void k() { refused }").has_value());
+    for (const char* const call : {"clGetProgramInfo", "clCreateKernel"}) {
+        fail_call(call, CL_OUT_OF_RESOURCES);
+        EXPECT_FALSE(read("kernel void k() {}").has_value()) << call;
+        mend(call);
+    }
+    EXPECT_EQ(live(), before);
+}
+
+} // namespace
+} // namespace polder::conformance
