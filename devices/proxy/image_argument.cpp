@@ -14,13 +14,24 @@ constexpr cl_mem_flags flags_of(ImageUse use) {
     }
 }
 
+bool have_one_extent_and_format(const ImageArgument& a, const ImageArgument& b) {
+    const ImageDescriptor& x = a.descriptor;
+    const ImageDescriptor& y = b.descriptor;
+    return a.type == b.type && x.width == y.width && x.height == y.height && x.depth == y.depth &&
+           x.channel_order == y.channel_order && x.channel_type == y.channel_type;
+}
+
 }  // namespace
 
 bool have_one_shape(const ImageArgument& a, const ImageArgument& b) {
+    return a.use == b.use && have_one_extent_and_format(a, b);
+}
+
+bool write_one_image(const ImageArgument& a, const ImageArgument& b) {
     const ImageDescriptor& x = a.descriptor;
     const ImageDescriptor& y = b.descriptor;
-    return a.type == b.type && a.use == b.use && x.width == y.width && x.height == y.height && x.depth == y.depth &&
-           x.channel_order == y.channel_order && x.channel_type == y.channel_type;
+    return a.use != ImageUse::read && b.use != ImageUse::read && x.data != 0 && x.data == y.data &&
+           x.row_pitch == y.row_pitch && x.slice_pitch == y.slice_pitch && have_one_extent_and_format(a, b);
 }
 
 bool can_show_rows(const ForeignContext& context, const ImageArgument& argument, uint64_t offset) {

@@ -16,6 +16,9 @@ struct ImageArgument {
 // An image object that is made for one of them does for the other, apart from pitches.
 [[nodiscard]] bool have_one_shape(const ImageArgument& a, const ImageArgument& b);
 
+// Whether they are one image, of which both may write elements.
+[[nodiscard]] bool write_one_image(const ImageArgument& a, const ImageArgument& b);
+
 // Whether an image object of the implementation can show the rows themselves, which begin at `offset` in a buffer.
 [[nodiscard]] bool can_show_rows(const ForeignContext& context, const ImageArgument& argument, uint64_t offset);
 

@@ -137,17 +137,40 @@ cl_int ProxyKernel::set_arguments(const LaunchWork& launch) const {
     return CL_SUCCESS;
 }
 
-cl_int ProxyKernel::set_images(const LaunchWork& launch, ProxyImages& images, LaunchImages& taken) const {
-    images.begin_launch();
-    for (cl_uint i = 0; i < parameters_.size(); ++i) {
-        const driver::KernelParameter& parameter = parameters_[i];
+// What the launch gives to the parameters that are images. Where it gives one image to several that may write it, one image object must do for
+// all of them.
+SmallVector<ImageArgument, 4> ProxyKernel::image_arguments(const LaunchWork& launch) const {
+    SmallVector<ImageArgument, 4> arguments;
+    for (const driver::KernelParameter& parameter : parameters_) {
         if (parameter.kind != Kind::image)
             continue;
         ImageArgument argument{parameter.image_type, parameter.image_use, {}};
         std::memcpy(&argument.descriptor, launch.arguments.data() + parameter.offset, sizeof argument.descriptor);
+        for (ImageArgument& other : arguments)
+            if (write_one_image(other, argument) && other.use != argument.use)
+                other.use = argument.use = driver::ImageUse::read_write;
+        arguments.push_back(argument);
+    }
+    return arguments;
+}
+
+cl_int ProxyKernel::set_images(const LaunchWork& launch, ProxyImages& images, LaunchImages& taken) const {
+    images.begin_launch();
+    const SmallVector<ImageArgument, 4> arguments = image_arguments(launch);
+    for (cl_uint i = 0; i < parameters_.size(); ++i) {
+        if (parameters_[i].kind != Kind::image)
+            continue;
+        const ImageArgument& argument = arguments[taken.size()];
+        const auto same = std::ranges::find_if(
+            taken, [&](const LaunchImage& other) { return write_one_image(other.argument, argument); });
         LaunchImage image;
-        if (const cl_int code = images.take(argument, image))
+        if (same != taken.end()) {
+            // Copied once: a second copy back would undo what was written through this parameter.
+            image.image = same->image;
+            image.argument = argument;
+        } else if (const cl_int code = images.take(argument, image)) {
             return code;
+        }
         taken.push_back(image);
         if (const cl_int code = context_.cl.clSetKernelArg(handle_, i, sizeof image.image, &image.image))
             return code;

@@ -53,6 +53,7 @@ private:
     ProxyKernel(ForeignContext& context, ProxyMemory& memory, std::shared_ptr<ProxyProgram> program, cl_kernel handle,
                 const driver::TargetCode& code, const driver::KernelLimits& limits);
     [[nodiscard]] cl_int set_arguments(const LaunchWork& launch) const POLDER_REQUIRES(mutex_);
+    [[nodiscard]] SmallVector<ImageArgument, 4> image_arguments(const LaunchWork& launch) const;
     // Those that are images, for which it returns one each.
     [[nodiscard]] cl_int set_images(const LaunchWork& launch, ProxyImages& images, LaunchImages& taken) const
         POLDER_REQUIRES(mutex_);

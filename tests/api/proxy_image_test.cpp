@@ -47,6 +47,11 @@ void run_add_image(const std::byte* arguments, const LaunchContext*, const uint6
 void run_mark(const std::byte* arguments, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
     for_each_row(image_at(arguments, 0), [](uint32_t* row, int32_t) { row[0] = 99; });
 }
+// The first element of each row of one image, and the last one of the other.
+void run_mark_both(const std::byte* arguments, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
+    for_each_row(image_at(arguments, 0), [](uint32_t* row, int32_t) { row[0] = 99; });
+    for_each_row(image_at(arguments, next), [](uint32_t* row, int32_t width) { row[width - 1] = 77; });
+}
 
 constexpr const char* source = R"(
     kernel void add_2d(read_write image2d_t to, read_only image2d_t from, sampler_t how) {
@@ -57,6 +62,14 @@ constexpr const char* source = R"(
     kernel void mark_1d_array(write_only image1d_array_t to) { write_imageui(to, (int2)0, 99); }
     kernel void mark_2d(write_only image2d_t to) { write_imageui(to, (int2)0, 99); }
     kernel void mark_2d_array(write_only image2d_array_t to) { write_imageui(to, (int4)0, 99); }
+    kernel void mark_both(write_only image2d_t to, write_only image2d_t other) {
+        write_imageui(to, (int2)0, 99);
+        write_imageui(other, (int2)(get_image_width(other) - 1, 0), 77);
+    }
+    kernel void mark_and_change(write_only image2d_t to, read_write image2d_t other) {
+        write_imageui(to, (int2)0, 99);
+        write_imageui(other, (int2)(get_image_width(other) - 1, 0), 77);
+    }
     kernel void mark_buffer(write_only image1d_buffer_t to) { write_imageui(to, 0, 99); }
 )";
 
@@ -75,6 +88,15 @@ protected:
         register_kernel("add_2d", &add);
         for (const auto& [name, type] : marks) {
             const fake_icd::Kernel mark{run_mark, 0, 0, {{Kind::image, 0, next, type, ImageUse::write}}};
+            register_kernel(name, &mark);
+        }
+        for (const auto& [name, use] :
+             {std::pair{"mark_both", ImageUse::write}, {"mark_and_change", ImageUse::read_write}}) {
+            const fake_icd::Kernel mark{run_mark_both,
+                                        0,
+                                        0,
+                                        {{Kind::image, 0, next, ImageType::image_2d, ImageUse::write},
+                                         {Kind::image, next, next, ImageType::image_2d, use}}};
             register_kernel(name, &mark);
         }
         ContextTest::SetUp();
@@ -209,6 +231,25 @@ TEST_F(ProxyImages, RowsAreCopiedInForEveryLaunchAndBackForWhatItWrites) {
     EXPECT_EQ(calls("clEnqueueCopyBufferToImage") - in, 6u);
     EXPECT_EQ(calls("clEnqueueCopyImageToBuffer") - out, 3u) << "what is only read is not copied back";
     EXPECT_EQ(calls("clCreateImage") - made, 2u) << "later launches use the same images";
+}
+
+// Each copy back would undo what the kernel wrote through the other parameter.
+TEST_F(ProxyImages, AnImageThatAKernelWritesThroughTwoParametersIsCopiedOnce) {
+    for (const char* name : {"mark_both", "mark_and_change"}) {
+        std::vector<uint32_t> words(width * height, 3);
+        const OwnedMem image = image_2d(words);
+        const OwnedKernel kernel = make_kernel(program, name);
+        for (cl_uint i = 0; i < 2; ++i)
+            EXPECT_EQ(clSetKernelArg(kernel, i, sizeof(cl_mem), image.in()), CL_SUCCESS);
+        const uint64_t out = calls("clEnqueueCopyImageToBuffer");
+        ASSERT_EQ(launch(kernel), CL_COMPLETE);
+        for (size_t y = 0; y < height; ++y) {
+            words[y * width] = 99;
+            words[(y + 1) * width - 1] = 77;
+        }
+        EXPECT_EQ(words_of(image), words) << name;
+        EXPECT_EQ(calls("clEnqueueCopyImageToBuffer") - out, 1u) << name;
+    }
 }
 
 // A write-only image keeps the elements that the kernel does not write.
