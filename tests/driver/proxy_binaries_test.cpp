@@ -1,6 +1,7 @@
 // Machine code of another implementation, in program binaries and from the application (polder/program_binaries.h).
 #include "proxy_driver.h"
 
+#include <checking/checking_driver.h>
 #include <polder/program_binaries.h>
 
 namespace polder::conformance {
@@ -87,6 +88,20 @@ TEST_F(ProxyBinaries, AnImplementationThatGivesNoneHasNone) {
     ASSERT_TRUE(kernel.has_value());
     fail_call("clGetProgramInfo", CL_OUT_OF_HOST_MEMORY);
     EXPECT_EQ(binaries().machine_code_of(**kernel), "");
+}
+
+TEST_F(ProxyBinaries, ACheckedDeviceHasTheAbilityOfItsDevice) {
+    const auto checked = [](const char* name, const char* parameters) {
+        static std::vector<std::unique_ptr<driver::Driver>> drivers;
+        drivers.push_back(devices::make_checking_driver(driver_named(name)));
+        return std::move(*drivers.back()->open(0, SpaceId{9}, parameters));
+    };
+    const auto proxy = checked("proxy", "memory=64M,icd=" POLDER_FAKE_ICD);
+    driver::ProgramBinaries* const wrapped = driver::program_binaries_of(*proxy);
+    ASSERT_NE(wrapped, nullptr);
+    const std::string bytes = "fake binary\nkernel void k() {}";
+    EXPECT_TRUE(wrapped->read(std::as_bytes(std::span(bytes))).has_value());
+    EXPECT_EQ(driver::program_binaries_of(*checked("discrete", "")), nullptr);
 }
 
 TEST_F(ProxyBinaries, ParametersAreFoundByTrial) {
