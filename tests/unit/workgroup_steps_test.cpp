@@ -405,6 +405,17 @@ TEST(Structures, AreLoadedWithoutGathers) {
 }
 
 // A store to a member between the loads of a structure is seen by the loads behind it.
+// Coordinates that were converted are likely a row. A copy of structures of four words keeps the order of memory (decision 183).
+TEST(Structures, OfALikelyRow_AreCopiedInTheOrderOfMemory) {
+    Compiled program(R"(
+        kernel void k(global const float4* in, global float4* out, int last) {
+            out[get_global_id(0)] = in[clamp((int)floor((float)get_global_id(0) + 0.5f), 0, last)];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(std::regex_search(program.optimised(), std::regex("phi <(32|64) x float>"))) << program.optimised();
+}
+
 TEST(Structures, ThatChangeBetweenTheirLoads_AreLoadedApart) {
     Compiled program(R"(
         kernel void k(global int* in, global int* out, global const int* at, int changed) {
