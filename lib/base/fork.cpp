@@ -86,8 +86,12 @@ struct ForkHandlers {
         Thread& me = fork_state::this_thread;
         me.next = me.previous = nullptr;
         first_thread = me.is_listed ? &me : nullptr;
+        const bool was_cut_off = when_not_forking == Gate::cut_off;
         prepare_gate();
-        go_on(is_all_stopped ? when_not_forking : Gate::cut_off);
+        // Forks of a child that is cut off, which has only one thread, are quiet. It stays cut off, and so do its children.
+        if (was_cut_off || !is_all_stopped)
+            when_not_forking = Gate::cut_off;
+        go_on(when_not_forking);
     }
 
     // --- the lists ---

@@ -96,6 +96,33 @@ TEST(Fork, AThreadThatStaysInsideCutsTheChildOffAndNotTheParent) {
     EXPECT_EQ(status_of_child(library), static_cast<int>(Answer::computed));
 }
 
+// The locks that were held when the first child came to be are held in its children, too.
+TEST(Fork, AChildThatIsCutOffStaysSoWhenItForks) {
+    Library library;
+    std::atomic<bool> is_inside{false};
+    std::atomic<bool> may_leave{false};
+    std::thread thread([&] {
+        const Inside inside;
+        is_inside = true;
+        while (!may_leave)
+            std::this_thread::yield();
+    });
+    while (!is_inside)
+        std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(60);
+        const bool is_grandchild_cut_off = status_of_child(library) == static_cast<int>(Answer::cut_off);
+        _exit(is_grandchild_cut_off ? static_cast<int>(library.call()) : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status));
+    EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(Answer::cut_off));
+    may_leave = true;
+    thread.join();
+}
+
 TEST(Fork, AForkInACallbackDoesNotWaitForItsOwnThread) {
     Library library;
     const Inside callback;
