@@ -3,6 +3,7 @@
 #include "../compiled.h"
 
 #include <ATen/EmptyTensor.h>
+#include <Python.h>
 #include <structmember.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/python_variable.h>
