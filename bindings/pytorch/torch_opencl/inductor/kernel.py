@@ -229,5 +229,5 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
             arguments.append(wrapper.codegen_python_sizevar(tree.numel))
         if not all(size.is_number for size in self.global_sizes):
             sizes = ", ".join(wrapper.codegen_python_sizevar(size) for size in self.global_sizes)
-            arguments.append(f"sizes=({sizes},)")
+            arguments.append(f"({sizes},)")
         wrapper.generate_kernel_call(name, arguments, triton=False, device=V.graph.get_current_device_or_throw())

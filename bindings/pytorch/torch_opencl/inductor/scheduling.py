@@ -36,6 +36,13 @@ class _Calls:
         else:
             super()._generate_kernel_call_helper(kernel_name, call_args, device=device, **options)
 
+    def make_allocation(self, name, device, dtype, shape, stride, allocation_shape=None, is_pinned=False):
+        if device.type != "opencl":
+            return super().make_allocation(name, device, dtype, shape, stride, allocation_shape, is_pinned)
+        shape, stride, allocated = (self.codegen_python_shape_tuple(sizes) for sizes in (shape, stride, allocation_shape or shape))
+        view = "" if allocated == shape else f".as_strided({shape}, {stride})"
+        return f"{name} = empty_strided_opencl({allocated}, {stride}, {dtype}){view}"
+
 
 class OpenCLWrapper(_Calls, PythonWrapperCodegen):
     @staticmethod
@@ -46,7 +53,7 @@ class OpenCLWrapper(_Calls, PythonWrapperCodegen):
 
     def write_header(self):
         super().write_header()
-        self.imports.writeline("from torch_opencl.inductor.kernels import opencl_kernel")
+        self.imports.writeline("from torch_opencl._calls import empty_strided_opencl, opencl_kernel")
 
 
 class OpenCLSubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):

@@ -1,0 +1,144 @@
+// The Python module torch_opencl._calls: what the code that Inductor writes calls most often, without PyTorch's parser of arguments and its
+// dispatcher, which cost more than most of the generated kernels. An exception of C++ becomes the Python exception that PyTorch makes of it.
+#include "../compiled.h"
+
+#include <ATen/EmptyTensor.h>
+#include <Python.h>
+#include <structmember.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+namespace {
+
+using torch_opencl::GeneratedKernel;
+
+// A callable object: of tensors, then integers, which are the kernel's arguments. Global sizes that are not constants are the last argument.
+struct KernelObject {
+    PyObject_HEAD;
+    vectorcallfunc call;
+    GeneratedKernel* kernel;
+    Py_ssize_t addresses, values;
+    bool has_sizes;
+    std::array<size_t, 3> global, local;
+};
+
+int64_t integer(PyObject* object) {
+    const int64_t value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred())
+        throw python_error();
+    return value;
+}
+
+c10::SmallVector<int64_t, 8> integers(PyObject* tuple) {
+    TORCH_CHECK_TYPE(PyTuple_Check(tuple), "opencl: sizes and strides are tuples");
+    c10::SmallVector<int64_t, 8> values;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i)
+        values.push_back(integer(PyTuple_GET_ITEM(tuple, i)));
+    return values;
+}
+
+std::array<size_t, 3> launch_sizes(PyObject* tuple) {
+    const auto given = integers(tuple);
+    TORCH_CHECK_VALUE(given.size() <= 3, "opencl: a launch has at most three dimensions");
+    std::array<size_t, 3> sizes{1, 1, 1};
+    for (size_t i = 0; i < given.size(); ++i)
+        sizes[i] = static_cast<size_t>(given[i]);
+    return sizes;
+}
+
+PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+    HANDLE_TH_ERRORS
+    const auto& self = *reinterpret_cast<KernelObject*>(object);
+    const Py_ssize_t wanted = self.addresses + self.values + (self.has_sizes ? 0 : 1);
+    TORCH_CHECK_TYPE(!names && PyVectorcall_NARGS(flags) == wanted, "opencl: this kernel has ", wanted, " arguments");
+    c10::SmallVector<void*, 16> addresses;
+    for (Py_ssize_t i = 0; i < self.addresses; ++i) {
+        TORCH_CHECK_TYPE(THPVariable_Check(arguments[i]), "opencl: argument ", i, " of a kernel is not a tensor");
+        addresses.push_back(THPVariable_Unpack(arguments[i]).mutable_data_ptr());
+    }
+    c10::SmallVector<int64_t, 8> values;
+    for (Py_ssize_t i = 0; i < self.values; ++i)
+        values.push_back(integer(arguments[self.addresses + i]));
+    const auto global = self.has_sizes ? self.global : launch_sizes(arguments[wanted - 1]);
+    {
+        // The first launch compiles the kernel, and every launch may wait for memory.
+        const pybind11::gil_scoped_release released;
+        self.kernel->launch(addresses, values, global, self.local);
+    }
+    Py_RETURN_NONE;
+    END_HANDLE_TH_ERRORS
+}
+
+void free_kernel(PyObject* object) {
+    PyTypeObject* const type = Py_TYPE(object);
+    delete reinterpret_cast<KernelObject*>(object)->kernel;
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyMemberDef kernel_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(KernelObject, call), READONLY, nullptr},
+                                {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                              {Py_tp_dealloc, reinterpret_cast<void*>(&free_kernel)},
+                              {Py_tp_members, kernel_members},
+                              {0, nullptr}};
+PyType_Spec kernel_spec = {"torch_opencl._calls.Kernel", sizeof(KernelObject), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                           kernel_slots};
+PyTypeObject* kernel_type = nullptr;
+
+// opencl_kernel(source, addresses, values, group_size, sizes): a function of `addresses` tensors, then `values` integers. `sizes` are the global
+// sizes of its launches, or None where each call gives them as its last argument. A group_size of 0 is chosen by the implementation.
+PyObject* make_kernel(PyObject*, PyObject* arguments, PyObject* names) {
+    HANDLE_TH_ERRORS
+    static const char* parameters[] = {"source", "addresses", "values", "group_size", "sizes", nullptr};
+    const char* source = nullptr;
+    Py_ssize_t addresses = 0, values = 0, group_size = 0;
+    PyObject* sizes = nullptr;
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "snnnO", const_cast<char**>(parameters), &source, &addresses,
+                                     &values, &group_size, &sizes))
+        return nullptr;
+    const auto global = sizes == Py_None ? std::array<size_t, 3>{} : launch_sizes(sizes);
+    auto kernel = std::make_unique<GeneratedKernel>(source);
+    auto* const made = PyObject_New(KernelObject, kernel_type);
+    if (!made)
+        return nullptr;
+    made->call = &call_kernel;
+    made->kernel = kernel.release();
+    made->addresses = addresses;
+    made->values = values;
+    made->has_sizes = sizes != Py_None;
+    made->global = global;
+    const auto local = static_cast<size_t>(group_size);
+    made->local = local ? std::array<size_t, 3>{local, 1, 1} : std::array<size_t, 3>{};
+    return reinterpret_cast<PyObject*>(made);
+    END_HANDLE_TH_ERRORS
+}
+
+// empty_strided_opencl(size, stride, dtype): a tensor of the current device.
+PyObject* empty_strided(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+    HANDLE_TH_ERRORS
+    TORCH_CHECK_TYPE(count == 3 && THPDtype_Check(arguments[2]), "opencl: empty_strided_opencl(size, stride, dtype)");
+    const auto sizes = integers(arguments[0]);
+    const auto strides = integers(arguments[1]);
+    const auto type = reinterpret_cast<THPDtype*>(arguments[2])->scalar_type;
+    return THPVariable_Wrap(
+        at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(c10::DeviceType::PrivateUse1),
+                                          c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type));
+    END_HANDLE_TH_ERRORS
+}
+
+PyMethodDef functions[] = {{"opencl_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&make_kernel)),
+                            METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {"empty_strided_opencl",
+                            reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&empty_strided)), METH_FASTCALL,
+                            nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_calls", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__calls() {
+    kernel_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kernel_spec));
+    return kernel_type ? PyModule_Create(&definition) : nullptr;
+}
