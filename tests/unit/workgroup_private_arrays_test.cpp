@@ -77,8 +77,7 @@ void expect_right_neighbours(const std::string& type) {
         const uint32_t at = places[id] = static_cast<uint32_t>(id * 11 % 16);
         expected[id] = static_cast<T>(in[at] + 3 * in[at + 1]);
         expected[id + items] = static_cast<T>(in[at + 10] + 3 * in[at + 11] + 5 * in[at + 12]);
-        expected[id + 2 * items] =
-            static_cast<T>(in[at + 20] + 3 * in[at + 21] + 5 * in[at + 22] + 7 * in[at + 23]);
+        expected[id + 2 * items] = static_cast<T>(in[at + 20] + 3 * in[at + 21] + 5 * in[at + 22] + 7 * in[at + 23]);
     }
     for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
         ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");

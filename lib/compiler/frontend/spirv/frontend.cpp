@@ -41,8 +41,7 @@ Result<void> translate(const spirv::Binary& binary, const CompileInput& input, l
 
 void allow_error(llvm::Instruction& operation, float ulp) {
     if (operation.getType()->getScalarType()->isFloatTy())
-        operation.setMetadata(llvm::LLVMContext::MD_fpmath,
-                              llvm::MDBuilder(operation.getContext()).createFPMath(ulp));
+        operation.setMetadata(llvm::LLVMContext::MD_fpmath, llvm::MDBuilder(operation.getContext()).createFPMath(ulp));
 }
 
 // OpenCL's bounds of / and sqrt, marked as Clang marks them: GPUs have quicker instructions that keep them.
