@@ -52,7 +52,9 @@ constexpr Option table[] = {
      "wait "
      "for all of it. Only where the process may use more than one processor."},
     {"POCL_MEMORY_LIMIT", Kind::gibibytes, &Values::memory_limit_bytes, "", "what the device has",
-     "The most global memory a device may offer, in GiB, or with a suffix: `512M`, `8G`."},
+     "The most memory that the `cpu` device offers and that buffers take on the host, in GiB, or with a suffix: "
+     "`512M`, "
+     "`8G`. Other devices have the parameter `memory`."},
     {"POCL_CPU_MAX_CU_COUNT", Kind::count, &Values::cpu_max_compute_units, "", "the processors this process may use",
      "The number of compute units, and so of worker threads, of the `cpu` device. Takes precedence over "
      "`POCL_MAX_COMPUTE_UNITS`."},
