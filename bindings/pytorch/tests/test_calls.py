@@ -19,26 +19,24 @@ def calls():
 
 def test_a_kernel_of_tensors_and_integers(calls, device):
     kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=0, sizes=(6,))
-    with torch.opencl.device(device):
-        x, y = torch.arange(12.0, device=device), torch.zeros(12, device=device)
-        before = sys.getrefcount(x)
-        assert kernel(x, y, 12, 2) is None
-        assert y.tolist() == [4.0 * (i // 2) if i % 2 == 0 else 0.0 for i in range(12)]
-        kernel(x[6:], y, 1 << 40, 1)
-        assert y[:6].tolist() == [12.0, 14.0, 16.0, 18.0, 20.0, 22.0]
-        assert sys.getrefcount(x) == before
+    x, y = torch.arange(12.0, device=device), torch.zeros(12, device=device)
+    before = sys.getrefcount(x)
+    assert kernel(x, y, 12, 2) is None
+    assert y.tolist() == [4.0 * (i // 2) if i % 2 == 0 else 0.0 for i in range(12)]
+    kernel(x[6:], y, 6, 1)
+    assert y[:6].tolist() == [12.0, 14.0, 16.0, 18.0, 20.0, 22.0]
+    assert sys.getrefcount(x) == before
 
 
 def test_sizes_given_by_the_call(calls, device):
     kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=4, sizes=None)
-    with torch.opencl.device(device):
-        x, y = torch.ones(12, device=device), torch.zeros(12, device=device)
-        kernel(x, y, 12, 1, (8,))
-        assert y.tolist() == [2.0] * 8 + [0.0] * 4
-        kernel(x, y, 12, 1, (0,))  # launches nothing
-        for sizes, error in (((1, 1, 1, 1), ValueError), ([8], TypeError), ((8.5,), TypeError)):
-            with pytest.raises(error):
-                kernel(x, y, 12, 1, sizes)
+    x, y = torch.ones(12, device=device), torch.zeros(12, device=device)
+    kernel(x, y, 12, 1, (8,))
+    assert y.tolist() == [2.0] * 8 + [0.0] * 4
+    kernel(x, y, 12, 1, (0,))  # launches nothing
+    for sizes, error in (((1, 1, 1, 1), ValueError), ([8], TypeError), ((8.5,), TypeError)):
+        with pytest.raises(error):
+            kernel(x, y, 12, 1, sizes)
 
 
 def test_wrong_arguments(calls, device):
@@ -62,16 +60,28 @@ def test_a_source_that_is_no_kernel(calls, device):
         kernel(torch.ones(1, device=device))
 
 
-def test_tensors_of_the_current_device(calls, device):
+def test_tensors_of_a_device(calls, device):
+    index = torch.device(device).index
+    x = calls.empty_strided_opencl((3, 4), (1, 3), torch.float16, index)
+    assert (x.device, x.dtype, x.shape, x.stride()) == (torch.device(device), torch.float16, (3, 4), (1, 3))
+    assert calls.empty_strided_opencl((), (), torch.bool, index).numel() == 1
+    assert calls.empty_strided_opencl((0, 5), (5, 1), torch.int64, index).numel() == 0
     with torch.opencl.device(device):
-        x = calls.empty_strided_opencl((3, 4), (1, 3), torch.float16)
-        assert (x.device, x.dtype, x.shape, x.stride()) == (torch.device(device), torch.float16, (3, 4), (1, 3))
-        assert calls.empty_strided_opencl((), (), torch.bool).numel() == 1
-        assert calls.empty_strided_opencl((0, 5), (5, 1), torch.int64).numel() == 0
-        with pytest.raises(torch.OutOfMemoryError):
-            calls.empty_strided_opencl((1 << 50,), (1,), torch.float32)
-        for arguments in (((1,), (1,)), ((1,), (1,), "float"), ([1], (1,), torch.float32), ((1,), ("a",), torch.float32)):
-            with pytest.raises(TypeError):
-                calls.empty_strided_opencl(*arguments)
-        with pytest.raises(RuntimeError):
-            calls.empty_strided_opencl((-1,), (1,), torch.float32)
+        assert calls.empty_strided_opencl((1,), (1,), torch.bool, -1).device == torch.device(device)
+    with pytest.raises(torch.OutOfMemoryError):
+        calls.empty_strided_opencl((1 << 50,), (1,), torch.float32, index)
+    for arguments in (((1,), (1,), torch.float32), ((1,), (1,), "float", 0), ([1], (1,), torch.float32, 0), ((1,), ("a",), torch.float32, 0)):
+        with pytest.raises(TypeError):
+            calls.empty_strided_opencl(*arguments)
+    for sizes, place in (((-1,), index), ((1,), -2), ((1,), 100), ((1,), 1 << 40)):
+        with pytest.raises((RuntimeError, ValueError)):
+            calls.empty_strided_opencl(sizes, (1,), torch.float32, place)
+
+
+def test_kernels_run_on_the_device_of_their_tensors(calls, two_devices):
+    kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=0, sizes=(6,))
+    for device in two_devices:
+        x, y = torch.arange(6.0, device=device), torch.zeros(6, device=device)
+        with torch.opencl.device(two_devices[0]):
+            kernel(x, y, 6, 1)
+        assert y.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]

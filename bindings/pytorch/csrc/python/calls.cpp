@@ -4,6 +4,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <Python.h>
+#include <c10/core/DeviceGuard.h>
 #include <structmember.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -56,6 +57,10 @@ PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags
         TORCH_CHECK_TYPE(THPVariable_Check(arguments[i]), "opencl: argument ", i, " of a kernel is not a tensor");
         addresses.push_back(THPVariable_Unpack(arguments[i]).mutable_data_ptr());
     }
+    // Inductor writes code that changes the current device for PyTorch's own devices alone, so the tensors name the device.
+    c10::OptionalDeviceGuard guard;
+    if (self.addresses > 0)
+        guard.reset_device(THPVariable_Unpack(arguments[0]).device());
     c10::SmallVector<int64_t, 8> values;
     for (Py_ssize_t i = 0; i < self.values; ++i)
         values.push_back(integer(arguments[self.addresses + i]));
@@ -115,13 +120,19 @@ PyObject* make_kernel(PyObject*, PyObject* arguments, PyObject* names) {
     END_HANDLE_TH_ERRORS
 }
 
-// empty_strided_opencl(size, stride, dtype): a tensor of the current device.
+// empty_strided_opencl(size, stride, dtype, index): a tensor of the device with this index, or of the current one if it is -1.
 PyObject* empty_strided(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     HANDLE_TH_ERRORS
-    TORCH_CHECK_TYPE(count == 3 && THPDtype_Check(arguments[2]), "opencl: empty_strided_opencl(size, stride, dtype)");
+    TORCH_CHECK_TYPE(count == 4 && THPDtype_Check(arguments[2]),
+                     "opencl: empty_strided_opencl(size, stride, dtype, index)");
     const auto sizes = integers(arguments[0]);
     const auto strides = integers(arguments[1]);
     const auto type = reinterpret_cast<THPDtype*>(arguments[2])->scalar_type;
+    const int64_t index = integer(arguments[3]);
+    TORCH_CHECK_VALUE(index >= -1 && index <= INT8_MAX, "opencl: there is no device ", index);
+    c10::OptionalDeviceGuard guard;
+    if (index >= 0)
+        guard.reset_device(c10::Device(c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(index)));
     return THPVariable_Wrap(
         at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(c10::DeviceType::PrivateUse1),
                                           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), type));

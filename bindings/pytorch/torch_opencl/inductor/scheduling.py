@@ -41,7 +41,8 @@ class _Calls:
             return super().make_allocation(name, device, dtype, shape, stride, allocation_shape, is_pinned)
         shape, stride, allocated = (self.codegen_python_shape_tuple(sizes) for sizes in (shape, stride, allocation_shape or shape))
         view = "" if allocated == shape else f".as_strided({shape}, {stride})"
-        return f"{name} = empty_strided_opencl({allocated}, {stride}, {dtype}){view}"
+        index = -1 if device.index is None else device.index
+        return f"{name} = empty_strided_opencl({allocated}, {stride}, {dtype}, {index}){view}"
 
 
 class OpenCLWrapper(_Calls, PythonWrapperCodegen):
