@@ -9,15 +9,15 @@ namespace polder::compiler {
 namespace {
 
 // Each argument has a place that suits any type.
-constexpr uint32_t alignment = 128;
+constexpr uint32_t code_alignment = 128;
 
-uint32_t aligned(uint32_t offset) { return (offset + alignment - 1) / alignment * alignment; }
+uint32_t aligned(uint32_t offset) { return (offset + code_alignment - 1) / code_alignment * code_alignment; }
 
 KernelArgument argument_of(const driver::MachineCodeKernel::Parameter& parameter, uint32_t offset) {
     KernelArgument argument;
     argument.offset = offset;
     argument.size = parameter.size;
-    argument.alignment = alignment;
+    argument.alignment = code_alignment;
     if (parameter.kind == driver::KernelParameter::Kind::global_pointer) {
         argument.kind = ArgumentKind::global_pointer;
         argument.address_space = AddressSpace::global;
