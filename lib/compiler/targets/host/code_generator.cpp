@@ -24,7 +24,6 @@
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/workgroup.h"
-#include "work_estimate.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -113,14 +112,11 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
     return library;
 }
 
-// Whether LLVM's loop vectorizer may run. Where code is wanted without lanes, it would make lanes of work-items, and it underestimates gathers.
-enum class LoopVectors : uint8_t { no, yes };
-
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
-                      const workgroup::LaneReport& lanes, LoopVectors loop_vectors, PassTimes& times) {
+                      const workgroup::LaneReport& lanes, PassTimes& times) {
     const OptimizationGate gate(module);
     llvm::PipelineTuningOptions tuning;
-    tuning.LoopVectorization = options.is_optimized && loop_vectors == LoopVectors::yes;
+    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
     // In a large function whose work-items are lanes, the SLP vectorizer finds few neighbouring statements to join.
     tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
@@ -233,47 +229,14 @@ public:
     explicit Generation(const KernelRequest& request, workgroup::Lanes lanes = workgroup::Lanes::where_they_pay)
         : request_(request), wanted_lanes_(lanes), machine_(MachinePool::get(), host()) {}
 
-    // Makes the code with lanes and, where they may not pay, without. Both are right, so the one that is estimated to be faster is kept.
     Result<KernelObject> run() {
-        POLDER_TRY(make_code());
-        if (!may_be_faster_without_lanes())
-            return finish();
-        Generation one_by_one(request_, workgroup::Lanes::none);
-        if (!one_by_one.make_code())
-            return finish();
-        POLDER_LOG(compiler, "kernel %s: estimated work %.0f with lanes, %.0f without", request_.kernel.name.c_str(),
-                   work(), one_by_one.work());
-        if (work() < least_gain * one_by_one.work())
-            return finish();
-        one_by_one.lanes_.reason = "the code without lanes is estimated to be faster";
-        return one_by_one.finish();
-    }
-
-    Result<workgroup::LaneReport> run_until_lanes() {
-        POLDER_TRY(prepare());
-        return std::move(lanes_);
-    }
-
-private:
-    // How much faster code without lanes must be estimated to be. Decision 199 has the measurements.
-    static constexpr double least_gain = 1.45;
-    // Above this size of the module, LLVM's passes take too long to run them twice.
-    static constexpr unsigned tried_twice_max = 2000;
-
-    Result<void> make_code() {
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         times_.begin("work-group function");
         POLDER_TRY(prepare());
         times_.end();
         times_.begin("other optimisation");
-        const bool has_vectors = polder::options::use_lanes() && wanted_lanes_ != workgroup::Lanes::none;
-        POLDER_TRY(optimize(*module_, *machine_, request_.module.options(), lanes_,
-                            has_vectors ? LoopVectors::yes : LoopVectors::no, times_));
+        POLDER_TRY(optimize(*module_, *machine_, request_.module.options(), lanes_, times_));
         times_.end();
-        return {};
-    }
-
-    Result<KernelObject> finish() {
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
         times_.begin("machine code");
@@ -290,20 +253,12 @@ private:
         return std::move(result_);
     }
 
-    bool may_be_faster_without_lanes() const {
-        return wanted_lanes_ != workgroup::Lanes::none && request_.module.options().is_optimized &&
-               polder::options::use_lanes() && lanes_.sub_group_loops == 0 &&
-               module_->getInstructionCount() <= tried_twice_max;
+    Result<workgroup::LaneReport> run_until_lanes() {
+        POLDER_TRY(prepare());
+        return std::move(lanes_);
     }
 
-    double work() {
-        if (!work_) {
-            llvm::Function& function = *module_->getFunction(result_.entry);
-            work_ = estimated_work(function, machine_->getTargetTransformInfo(function));
-        }
-        return *work_;
-    }
-
+private:
     Result<void> prepare() {
         POLDER_TRY(read());
         for (llvm::Function& function : *module_)
@@ -369,7 +324,6 @@ private:
     std::unique_ptr<llvm::Module> module_;
     llvm::Function* kernel_ = nullptr;
     workgroup::LaneReport lanes_;
-    std::optional<double> work_;
     KernelObject result_;
 };
 

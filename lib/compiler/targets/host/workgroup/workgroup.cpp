@@ -173,7 +173,6 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         return llvm::createStringError("kernel '" + kernel.getName() +
                                        "': sub-group functions cannot be compiled: " + sub_groups.obstacle);
     report.loops += sub_groups.loops;
-    report.sub_group_loops = sub_groups.loops;
     if (sub_groups.loops > 0)
         report.width = std::max(report.width, lowered->sub_group_size);
 

@@ -37,7 +37,6 @@ struct WorkGroupOptions {
 // How the loops over work-items were compiled.
 struct LaneReport {
     unsigned loops = 0;  // loops whose work-items are lanes
-    unsigned sub_group_loops = 0;  // of these, the ones over sub-groups, which must have lanes
     unsigned scalar_loops = 0;  // loops that run one work-item at a time
     std::string reason;  // why the first of `scalar_loops`, or the whole kernel, has no lanes: a clause for the user
     // Functions without a vector form, which the code calls for one lane after the other. Functions on rare paths are left out.

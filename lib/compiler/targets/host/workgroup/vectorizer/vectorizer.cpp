@@ -58,8 +58,7 @@ bool may_merge_across_others(const llvm::Loop& loop) {
 // Marks a loop as done. The rest of a loop that has lanes, and a loop for which lanes do not pay, are not vectorized by LLVM
 // either: its cost model underestimates gathers.
 enum class LeftToLlvm : uint8_t { no, yes };
-enum class IsRest : uint8_t { no, yes };
-void retire(llvm::Loop& loop, LeftToLlvm left, IsRest rest = IsRest::no) {
+void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
     llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
     const bool is_parallel = left == LeftToLlvm::no || !may_merge_across_others(loop);
@@ -76,8 +75,6 @@ void retire(llvm::Loop& loop, LeftToLlvm left, IsRest rest = IsRest::no) {
         properties.push_back(llvm::MDNode::get(
             context, {llvm::MDString::get(context, "llvm.loop.isvectorized"),
                       llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1))}));
-    if (rest == IsRest::yes)
-        properties.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, rest_of_work_items_tag)));
     llvm::MDNode* id = llvm::MDNode::getDistinct(context, properties);
     id->replaceOperandWith(0, id);
     loop.setLoopID(id);
@@ -297,8 +294,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     outcome.only_asks = only_asks;
     outcome.width = lane_count;
     if (!outcome.comes_again)
-        retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no,
-               outcome.kind == Outcome::Kind::vectorized ? IsRest::yes : IsRest::no);
+        retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
 }
 

@@ -17,9 +17,6 @@ namespace polder::compiler::workgroup {
 // Marks the loops that `vectorize_work_item_loops` looks at, in their llvm.loop metadata.
 inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
 
-// Marks, in the same place, the loop that has the work-items left over by one with lanes.
-inline constexpr const char* rest_of_work_items_tag = "polder.rest_of_work_items";
-
 // Mark the loops over the work-items of one sub-group, of a whole one and of any (regions/loop_nest.h).
 inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
 inline constexpr const char* sub_group_tag = "polder.sub_group";
