@@ -20,8 +20,8 @@ uint64_t next_id() {
 class SourceExecutable final : public Executable {
 public:
     SourceExecutable(std::shared_ptr<const Module> module, const Target& target, std::string machine_code)
-        : has_images_(target.has_feature("__opencl_c_images")), machine_code_(std::move(machine_code)), module_(std::move(module)),
-          program_(static_cast<const CompiledModule&>(*module_).source()) {
+        : has_images_(target.has_feature("__opencl_c_images")), machine_code_(std::move(machine_code)),
+          module_(std::move(module)), program_(static_cast<const CompiledModule&>(*module_).source()) {
         program_.id = next_id();
     }
 
