@@ -40,7 +40,7 @@ def examples(text):
 
 
 def check(command, wanted, folder):
-    command = re.sub(r"\bbuild/", build + "/", command).replace("/tmp/", folder + "/")
+    command = re.sub(r"\bbuild/", lambda _: build + "/", command.replace("/tmp/", folder + "/"))
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=120)
     text = done.stdout + done.stderr
     assert done.returncode == 0 and "PASSED  ] 0 tests" not in text, (command, text[-2000:])
