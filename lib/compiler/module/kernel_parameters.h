@@ -45,6 +45,7 @@ namespace polder::compiler {
 
 [[nodiscard]] inline std::vector<driver::KernelParameter> parameters_of(const KernelInfo& kernel) {
     std::vector<driver::KernelParameter> parameters;
+    parameters.reserve(kernel.arguments.size());
     for (const KernelArgument& argument : kernel.arguments)
         parameters.push_back(parameter_of(argument));
     return parameters;
