@@ -5,6 +5,7 @@
 #include <thread>
 
 namespace polder {
+
 bool biased_mutex_state::may_own() {
     static const bool is_registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     static constinit std::atomic<uint64_t> last_id{0};

@@ -77,38 +77,42 @@ TEST(Fork, ChildrenOfAProcessWhoseThreadsCallAllTheTimeEnd) {
     EXPECT_GT(computed, 0);
 }
 
+// A thread that is inside of the library until `leave`.
+class ThreadInside {
+public:
+    ThreadInside() {
+        while (!is_inside_)
+            std::this_thread::yield();
+    }
+    void leave() {
+        may_leave_ = true;
+        thread_.join();
+    }
+
+private:
+    std::atomic<bool> is_inside_{false};
+    std::atomic<bool> may_leave_{false};
+    std::thread thread_{[this] {
+        const Inside inside;
+        is_inside_ = true;
+        while (!may_leave_)
+            std::this_thread::yield();
+    }};
+};
+
 TEST(Fork, AThreadThatStaysInsideCutsTheChildOffAndNotTheParent) {
     Library library;
-    std::atomic<bool> is_inside{false};
-    std::atomic<bool> may_leave{false};
-    std::thread thread([&] {
-        const Inside inside;
-        is_inside = true;
-        while (!may_leave)
-            std::this_thread::yield();
-    });
-    while (!is_inside)
-        std::this_thread::yield();
+    ThreadInside thread;
     EXPECT_EQ(status_of_child(library), static_cast<int>(Answer::cut_off));
     EXPECT_EQ(library.call(), Answer::computed);
-    may_leave = true;
-    thread.join();
+    thread.leave();
     EXPECT_EQ(status_of_child(library), static_cast<int>(Answer::computed));
 }
 
 // The locks that were held when the first child came to be are held in its children, too.
 TEST(Fork, AChildThatIsCutOffStaysSoWhenItForks) {
     Library library;
-    std::atomic<bool> is_inside{false};
-    std::atomic<bool> may_leave{false};
-    std::thread thread([&] {
-        const Inside inside;
-        is_inside = true;
-        while (!may_leave)
-            std::this_thread::yield();
-    });
-    while (!is_inside)
-        std::this_thread::yield();
+    ThreadInside thread;
     const pid_t child = fork();
     if (child == 0) {
         alarm(60);
@@ -119,8 +123,7 @@ TEST(Fork, AChildThatIsCutOffStaysSoWhenItForks) {
     EXPECT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), static_cast<int>(Answer::cut_off));
-    may_leave = true;
-    thread.join();
+    thread.leave();
 }
 
 TEST(Fork, AForkInACallbackDoesNotWaitForItsOwnThread) {

@@ -1,6 +1,7 @@
 #include "executable.h"
 #include "module/module.h"
 
+#include <base/sizes.h>
 #include <compiler/machine_code.h>
 
 #include <algorithm>
@@ -10,8 +11,6 @@ namespace {
 
 // Each argument has a place that suits any type.
 constexpr uint32_t code_alignment = 128;
-
-uint32_t aligned(uint32_t offset) { return (offset + code_alignment - 1) / code_alignment * code_alignment; }
 
 KernelArgument argument_of(const driver::MachineCodeKernel::Parameter& parameter, uint32_t offset) {
     KernelArgument argument;
@@ -33,7 +32,7 @@ KernelInfo info_of(const driver::MachineCodeKernel& kernel) {
     info.name = kernel.name;
     for (const driver::MachineCodeKernel::Parameter& parameter : kernel.parameters) {
         info.arguments.push_back(argument_of(parameter, info.arguments_size));
-        info.arguments_size = aligned(info.arguments_size + parameter.size);
+        info.arguments_size = static_cast<uint32_t>(rounded_up(info.arguments_size + parameter.size, code_alignment));
     }
     if (kernel.reqd_work_group_size[0] != 0)
         info.reqd_work_group_size = std::to_array(kernel.reqd_work_group_size);
