@@ -12,13 +12,13 @@ namespace {
 // every fill pattern's size.
 constexpr uint64_t block_bytes = uint64_t{256} * 1024;
 // More threads do not increase the bandwidth on the processors that were measured.
-constexpr uint32_t threads_max = 16;
+constexpr uint32_t copying_threads_max = 16;
 
 void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
                 ParallelTask::Run run) {
     ParallelTask task({.units = {0, units},
                        .chunk_min = chunk_min,
-                       .threads_max = std::min(pool.width(), threads_max),
+                       .threads_max = std::min(pool.width(), copying_threads_max),
                        .parts = pool.nodes()},
                       context, run);
     pool.run(task, workspace);

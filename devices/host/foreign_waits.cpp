@@ -2,8 +2,8 @@
 // sleepers are kept and used again.
 #include <base/fork.h>
 #include <base/mutex.h>
+#include <base/service_thread.h>
 
-#include <csignal>
 #include <host/foreign_waits.h>
 #include <host/parker.h>
 #include <pthread.h>
@@ -80,13 +80,9 @@ bool start_thread(Sleeper& sleeper) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t blocked;
-    sigset_t before;
-    sigfillset(&blocked);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const SignalsBlocked blocked;
     pthread_t thread;
     const int error = pthread_create(&thread, &attributes, sleeper_main, &sleeper);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     pthread_attr_destroy(&attributes);
     return error == 0;
 }

@@ -140,11 +140,10 @@ Worker* WorkerPool::spawn() {
     } else if (options_.binding == WorkerPoolOptions::Binding::to_all_places && CPU_COUNT(&all_places_) > 0) {
         pthread_attr_setaffinity_np(&attributes, sizeof all_places_, &all_places_);
     }
-    const sigset_t blocked = signals_to_block();
-    sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    const int error = pthread_create(&worker->thread, &attributes, Worker::main, worker.get());
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    const int error = [&] {
+        const SignalsBlocked blocked;
+        return pthread_create(&worker->thread, &attributes, Worker::main, worker.get());
+    }();
     pthread_attr_destroy(&attributes);
     if (error != 0) {
         if (!refusal_reported_)

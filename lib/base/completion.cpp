@@ -4,6 +4,7 @@
 #include <base/completion.h>
 #include <base/fork.h>
 #include <base/mutex.h>
+#include <base/service_thread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -97,6 +98,7 @@ public:
         if (is_started_)
             return {};
         try {
+            const SignalsBlocked blocked;
             std::thread([this] { run(); }).detach();
         } catch (const std::system_error& error) {
             return fail(Status::out_of_resources, std::string("no callback thread: ") + error.what());

@@ -4,22 +4,21 @@
 
 namespace polder {
 
-sigset_t signals_to_block() {
-    sigset_t set;
-    sigfillset(&set);
+SignalsBlocked::SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
     for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS})
-        sigdelset(&set, fault);
-    return set;
+        sigdelset(&blocked, fault);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before_);
 }
+
+SignalsBlocked::~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 bool ServiceThread::start(const char* name, void* (*main)(void*), void* argument) {
     if (is_started_)
         return true;
-    const sigset_t blocked = signals_to_block();
-    sigset_t before;
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const SignalsBlocked blocked;
     is_started_ = pthread_create(&thread_, nullptr, main, argument) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (is_started_)
         pthread_setname_np(thread_, name);
     return is_started_;

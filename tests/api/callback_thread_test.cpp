@@ -1,6 +1,7 @@
 // The one thread that calls completion callbacks: how many threads there are, in which order callbacks are called, and what is
 // reported when no thread can be started.
 #include "../support/refused_threads.h"
+#include "../support/signals.h"
 #include "support/command_buffer.h"
 #include "support/fixture.h"
 #include "support/native_kernels.h"
@@ -96,6 +97,29 @@ TEST_F(CallbackThread, RegistrationFailsWhenThereCanBeNoThread) {
     buffer.reset();
     EXPECT_TRUE(becomes(calls, 2));
     refuse_threads = false;
+}
+
+// The application's handlers of signals run on its own threads, even if it blocks the signals there and waits for them.
+TEST_F(CallbackThread, NoHandlerOfTheApplicationRunsOnThreadsOfTheLibrary) {
+    using Answer = std::promise<bool>;
+    Answer of_event, of_build;
+    Gate gate;
+    close(gate);
+    ASSERT_EQ(clSetEventCallback(
+                  gate.event, CL_COMPLETE,
+                  [](cl_event, cl_int, void* answer) { static_cast<Answer*>(answer)->set_value(blocks_signals()); },
+                  &of_event),
+              CL_SUCCESS);
+    gate.open();
+    EXPECT_TRUE(of_event.get_future().get());
+    const OwnedProgram program = from_source("kernel void set(global int* to) { to[get_global_id(0)] = 1; }");
+    ASSERT_EQ(clBuildProgram(
+                  program, 0, nullptr, "",
+                  [](cl_program, void* answer) { static_cast<Answer*>(answer)->set_value(blocks_signals()); },
+                  &of_build),
+              CL_SUCCESS);
+    EXPECT_TRUE(of_build.get_future().get());
+    EXPECT_FALSE(blocks_signals());
 }
 
 void CL_CALLBACK count_build(cl_program, void* counter) { ++*static_cast<std::atomic<int>*>(counter); }

@@ -1,9 +1,9 @@
 // Host memory that is registered because of its use: which copies cause it, what happens to the pages, and a region that is
 // released while the driver is called.
+#include "../support/signals.h"
 #include "allocation/adaptive_pins.h"
 #include "allocation/sparse.h"
 #include "space/space_impl.h"
-#include "support/signals.h"
 
 #include <memory/allocation_policy.h>
 #include <memory/domain.h>

@@ -1,6 +1,6 @@
 // Growth ahead of need: who makes memory when, and how much. No time is measured: a test waits until the pool's thread is idle.
+#include "../support/signals.h"
 #include "support/pool_fixture.h"
-#include "support/signals.h"
 
 #include <thread>
 

@@ -272,6 +272,8 @@ protected:
 
     // A private array.
     MemoryStatement use_array() {
+        if (pick(3) == 0)
+            return read_neighbours(2 + pick(3));
         const Number to = masked(whole(int_, 2), 7), from = masked(whole(int_, 1), 7), e = whole(int_, 2);
         if (pick(3) == 0)
             return on_each("v0 = p[" + from.text + "] & 2047;", [from](World& w, MemoryItem& m) {
@@ -282,6 +284,25 @@ protected:
                            const int32_t old = m.p[static_cast<size_t>(from.value(w, m))] & 1023;
                            m.p[static_cast<size_t>(to.value(w, m))] =
                                static_cast<int32_t>(old + (e.value(w, m) & 1023));
+                       });
+    }
+
+    // Elements of the private array that are side by side, from an index that differs between the work-items: a way to read them together must
+    // know where the lanes' copies of the array are.
+    MemoryStatement read_neighbours(uint32_t count) {
+        const Number from = masked(whole(int_, 1), 3);
+        const std::string i = "i" + number(static_cast<int64_t>(names_++));
+        std::string sum;
+        for (uint32_t k = 0; k < count; ++k)
+            sum += (k == 0 ? "" : " + ") + number(int64_t{2} * k + 1) + " * (p[" + i + " + " + number(int64_t{k}) +
+                   "] & 1023)";
+        return on_each("{ const int " + i + " = " + from.text + "; v0 = (" + sum + ") & 2047; }",
+                       [from, count](World& w, MemoryItem& m) {
+                           const auto first = static_cast<size_t>(from.value(w, m));
+                           int64_t sum = 0;
+                           for (uint32_t k = 0; k < count; ++k)
+                               sum += (int64_t{2} * k + 1) * (m.p[first + k] & 1023);
+                           m.v[0] = sum & 2047;
                        });
     }
 

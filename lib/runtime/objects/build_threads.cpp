@@ -1,3 +1,4 @@
+#include <base/service_thread.h>
 #include <runtime/build_threads.h>
 
 #include <chrono>
@@ -40,6 +41,7 @@ void BuildThreads::start(Work kind, std::function<void()> work) {
     }
     count(kind, 1);
     try {
+        const SignalsBlocked blocked;
         std::thread([this, kind, work = std::move(work)]() mutable {
             is_build_thread = true;
             work();

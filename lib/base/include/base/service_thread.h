@@ -6,8 +6,17 @@
 
 namespace polder {
 
-// The set of all signals except those of faults.
-[[nodiscard]] sigset_t signals_to_block();
+// While it exists, the calling thread blocks all signals except those of faults. A thread that it starts meanwhile blocks them for good.
+class SignalsBlocked {
+public:
+    SignalsBlocked();
+    ~SignalsBlocked();
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_{};
+};
 
 // A thread that its owner starts when there is something to do. The owner ends what the thread does, and joins it, before it destroys
 // this object. Functions are called by one thread at a time.
