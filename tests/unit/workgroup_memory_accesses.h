@@ -292,11 +292,11 @@ protected:
     MemoryStatement read_neighbours(uint32_t count) {
         const Number from = masked(whole(int_, 1), 3);
         const std::string i = "i" + number(static_cast<int64_t>(names_++));
-        std::string sum;
+        std::string text;
         for (uint32_t k = 0; k < count; ++k)
-            sum += (k == 0 ? "" : " + ") + number(int64_t{2} * k + 1) + " * (p[" + i + " + " + number(int64_t{k}) +
-                   "] & 1023)";
-        return on_each("{ const int " + i + " = " + from.text + "; v0 = (" + sum + ") & 2047; }",
+            text += (k == 0 ? "" : " + ") + number(int64_t{2} * k + 1) + " * (p[" + i + " + " + number(int64_t{k}) +
+                    "] & 1023)";
+        return on_each("{ const int " + i + " = " + from.text + "; v0 = (" + text + ") & 2047; }",
                        [from, count](World& w, MemoryItem& m) {
                            const auto first = static_cast<size_t>(from.value(w, m));
                            int64_t sum = 0;
