@@ -287,21 +287,26 @@ protected:
                        });
     }
 
-    // Elements of the private array that are side by side, from an index that differs between the work-items: a way to read them together must
-    // know where the lanes' copies of the array are.
+    // Elements of a private array that are side by side, from an index that differs between the work-items: a way to read them together must
+    // know where the lanes' copies of the array are. The array has too many elements for registers.
     MemoryStatement read_neighbours(uint32_t count) {
-        const Number from = masked(whole(int_, 1), 3);
-        const std::string i = "i" + number(static_cast<int64_t>(names_++));
+        constexpr size_t elements = 40;
+        const Number from = masked(whole(int_, 1), 31);
+        const std::string id = number(static_cast<int64_t>(names_++)), q = "q" + id, first = "at" + id, j = "j" + id;
         std::string text;
         for (uint32_t k = 0; k < count; ++k)
-            text += (k == 0 ? "" : " + ") + number(int64_t{2} * k + 1) + " * (p[" + i + " + " + number(int64_t{k}) +
-                    "] & 1023)";
-        return on_each("{ const int " + i + " = " + from.text + "; v0 = (" + text + ") & 2047; }",
+            text += (k == 0 ? "" : " + ") + number(int64_t{2} * k + 1) + " * " + first + "[" + number(int64_t{k}) + "]";
+        return on_each("{ int " + q + "[" + number(int64_t{elements}) + "]; for (int " + j + " = 0; " + j + " < " +
+                           number(int64_t{elements}) + "; ++" + j + ") " + q + "[" + j + "] = 5 * " + j + " + (p[" + j +
+                           " & 7] & 1023); const int* " + first + " = " + q + " + " + from.text + "; v0 = (" + text +
+                           ") & 2047; }",
                        [from, count](World& w, MemoryItem& m) {
-                           const auto first = static_cast<size_t>(from.value(w, m));
+                           std::array<int64_t, elements> all{};
+                           for (size_t i = 0; i < elements; ++i)
+                               all[i] = 5 * static_cast<int64_t>(i) + (m.p[i & 7] & 1023);
                            int64_t sum = 0;
                            for (uint32_t k = 0; k < count; ++k)
-                               sum += (int64_t{2} * k + 1) * (m.p[first + k] & 1023);
+                               sum += (int64_t{2} * k + 1) * all[static_cast<size_t>(from.value(w, m)) + k];
                            m.v[0] = sum & 2047;
                        });
     }
