@@ -25,7 +25,7 @@ struct World {
 
     void insert(uint32_t block, uint64_t size, uint64_t address) {
         blocks[block] = {size, address};
-        bins.insert(size, {address, block});
+        ASSERT_TRUE(bins.insert(size, {address, block}));
         model.emplace(size, address);
     }
     void remove(uint32_t block) {
@@ -39,23 +39,29 @@ struct World {
         const uint64_t found = bins.smallest_from(size);
         if (expected == model.end())
             return found == 0;
-        return found == expected->first && bins.blocks_of(found).lowest().address == expected->second;
+        return found == expected->first && bins.lowest(found).address == expected->second;
     }
     [[nodiscard]] bool has_all() const {
         for (uint32_t block = 0; block < blocks.size(); ++block)
             if (blocks[block].size != 0 && !bins.has(blocks[block].size, {blocks[block].address, block}))
                 return false;
+        // In the order of addresses, as searches for an alignment ask for them.
         for (uint64_t size = bins.smallest_from(1); size != 0; size = bins.smallest_from(size + SizeBins::unit)) {
-            if (!bins.blocks_of(size).validate())
-                return false;
-            // In the order of addresses, as a search for an alignment reads them.
-            auto next = model.lower_bound({size, 0});
-            const bool differs = bins.blocks_of(size).find([&](const SizeBins::Entry& entry) {
-                return next == model.end() || std::pair{size, entry.address} != *next++;
-            });
-            if (differs || (next != model.end() && next->first == size))
+            const auto of_size = [size](uint64_t address) { return std::pair{size, address}; };
+            for (auto next = model.lower_bound(of_size(0)); next != model.end() && next->first == size;) {
+                const uint64_t from = next->second;
+                const auto lowest =
+                    bins.lowest_of(size, [&](const SizeBins::Entry& entry) { return entry.address >= from; });
+                if (!lowest || lowest->address != from)
+                    return false;
+                for (uint64_t step = 1 + from / 512 % 64; step-- > 0 && next != model.end();)
+                    ++next;
+            }
+            if (bins.lowest_of(size, [](const SizeBins::Entry&) { return false; }))
                 return false;
         }
+        if (!bins.validate())
+            return false;
         return bins.size() == model.size() && bins.largest() == (model.empty() ? 0 : model.rbegin()->first);
     }
 };
@@ -73,7 +79,7 @@ TEST(SizeBins, FindsNothingWhenEmpty_AndNothingAboveTheLargest) {
     world.blocks.resize(1);
     EXPECT_EQ(world.bins.smallest_from(1), 0u);
     EXPECT_EQ(world.bins.largest(), 0u);
-    world.insert(0, 4096, 1);
+    world.insert(0, 4096, 512);
     EXPECT_EQ(world.bins.smallest_from(4097), 0u);
     EXPECT_EQ(world.bins.smallest_from(uint64_t{1} << 40), 0u);
     EXPECT_EQ(world.bins.smallest_from(1), 4096u);
@@ -90,7 +96,7 @@ TEST(SizeBins, ReturnsTheSmallestSizeThenTheLowestAddress_AsASetDoes) {
             if (world.blocks[block].size != 0)
                 world.remove(block);
             else
-                world.insert(block, (1 + random() % sizes) * SizeBins::unit, random());
+                world.insert(block, (1 + random() % sizes) * SizeBins::unit, random() % (uint64_t{1} << 31) * 512);
             ASSERT_TRUE(world.agrees_from(1 + random() % ((sizes + 2) * SizeBins::unit))) << step;
         }
         EXPECT_TRUE(world.has_all());
@@ -114,9 +120,9 @@ TEST(SizeBins, ManyBlocksOfOneSizeStayInOrder) {
             std::ranges::shuffle(numbers, random);
         for (const uint32_t number : numbers)
             world.insert(number, size, uint64_t{number} * 8192);
-        ASSERT_TRUE(world.bins.blocks_of(size).validate());
+        ASSERT_TRUE(world.bins.validate());
         std::ranges::shuffle(numbers, random);
-        const auto remove_lowest = [&] { world.remove(world.bins.blocks_of(size).lowest().block); };
+        const auto remove_lowest = [&] { world.remove(world.bins.lowest(size).block); };
         for (uint32_t i = 0; world.bins.size() > count / 16; ++i) {
             if (world.blocks[numbers[i]].size != 0)
                 world.remove(numbers[i]);
@@ -135,15 +141,43 @@ TEST(SizeBins, ManyBlocksOfOneSizeStayInOrder) {
     }
 }
 
+// Addresses on both sides of the first one, whose distance does not fit into a key or is no multiple of 512 bytes.
+TEST(SizeBins, RefusesBlocksFartherThan1TiBFromTheFirst_OrBetweenItsUnits) {
+    constexpr uint64_t first = (uint64_t{5} << 40) + 64, distance = uint64_t{1} << 40;
+    SizeBins bins;
+    ASSERT_TRUE(bins.insert(4096, {first, 0}));
+    EXPECT_FALSE(bins.insert(4096, {first + distance - 512, 1}));
+    EXPECT_FALSE(bins.insert(4096, {first - distance, 1}));
+    EXPECT_FALSE(bins.insert(4096, {first + 256, 1}));
+    EXPECT_FALSE(bins.insert(4096, {uint64_t{1} << 60, 1}));
+    EXPECT_EQ(bins.size(), 1U);
+    ASSERT_TRUE(bins.insert(4096, {first + distance - 1024, 1}));
+    ASSERT_TRUE(bins.insert(4096, {first - distance + 512, 2}));
+    EXPECT_EQ(bins.lowest(4096).address, first - distance + 512);
+    bins.remove_lowest(4096);
+    EXPECT_EQ(bins.lowest(4096).address, first);
+    bins.remove_lowest(4096);
+    EXPECT_EQ(bins.lowest(4096).address, first + distance - 1024);
+    bins.remove_lowest(4096);
+    EXPECT_TRUE(bins.validate());
+    // When it is empty, the next block is the first one.
+    ASSERT_TRUE(bins.insert(512, {3, 0}));
+    EXPECT_EQ(bins.lowest(512).address, 3U);
+}
+
 TEST(PagedArray, ElementsKeepTheirPlacesWhileItGrows) {
     PagedArray<uint64_t> array;
     uint64_t* const first = &array.append();
     *first = 7;
-    for (uint64_t index = 1; index < 1000; ++index)
-        array.append() = index;
+    for (uint64_t index = 1; index < 1'000'000; ++index) {
+        uint64_t& added = array.append();
+        EXPECT_EQ(added, 0u);
+        added = index;
+    }
     EXPECT_EQ(&array[0], first);
-    EXPECT_EQ(array.size(), 1000u);
-    EXPECT_EQ(array[255] + array[256] + array[999], 255u + 256 + 999);
+    EXPECT_EQ(array.size(), 1'000'000u);
+    for (uint64_t index = 1; index < 1'000'000; ++index)
+        ASSERT_EQ(array[index], index);
 }
 
 // Two threads that allocate and free without a lock. Whether they meet is chance; the sums must be right either way.

@@ -1,5 +1,5 @@
 // Blocks of the caching allocator: finding, splitting, freeing, merging. Reserving and releasing segments is in
-// caching_segments.cpp; statistics and the check of all invariants are in caching_figures.cpp.
+// caching_segments.cpp; the front cache is in caching_front.cpp; statistics and the check of all invariants are in caching_figures.cpp.
 #include <base/log.h>
 #include <base/sizes.h>
 #include <memory/caching_allocator.h>
@@ -117,21 +117,22 @@ bool CachingAllocator::try_steps(const Request& request, Ladder& ladder, bool& i
     return grow(request, GrowBy::block, ladder, leased);
 }
 
-// Nearly every small request gets the first block that is examined. Only with an alignment above 512 bytes may it be too small.
+// Nearly every small request gets the first block that is examined. Only with an alignment above 512 bytes may it be too small. All that the
+// decisions and the bins need is in the bins: the block's description is fetched meanwhile.
 bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
     const uint64_t size = round_size(request.asked.value);
     if (pool_of(size) == Pool::small && free_[static_cast<size_t>(Pool::small)].empty()) [[likely]] {
         const BinsNumber number = bins_of(request.terms.queue);
         if (number == no_bins)
             return false;
-        const SizeBins& bins = *bins_[number];
+        SizeBins& bins = *bins_[number];
         const uint64_t found = bins.smallest_from(size);
         if (found == 0)
             return false;
-        const SizeBins::Entry& lowest = bins.blocks_of(found).lowest();
+        const SizeBins::Entry lowest = bins.lowest(found);
         if (const Fit first = fit(lowest, size, request.alignment); first.size <= found) [[likely]] {
             bins.prefetch(found - first.size);  // where the rest will be
-            return take(request, first, leased);
+            return take_from(request, first, Free{lowest.address, found, Pool::small, &bins}, leased);
         }
     }
     const Fit any = find(request);
@@ -160,8 +161,7 @@ bool CachingAllocator::try_cache(const Request& request, Lease& leased) {
 // How a request for `size` bytes would fit into a free block.
 CachingAllocator::Fit CachingAllocator::fit(const SizeBins::Entry& entry, uint64_t size, Alignment alignment) const {
     const uint64_t skipped = alignment.round_up(entry.address) - entry.address;
-    return {static_cast<Index>(entry.block), skipped,
-            skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
+    return {entry.block, skipped, skipped == 0 ? size : Alignment{min_block_}.round_up(size + skipped)};
 }
 
 CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uint64_t size) {
@@ -170,12 +170,11 @@ CachingAllocator::Fit CachingAllocator::find_in_bins(const Request& request, uin
         return {};
     const SizeBins& bins = *bins_[number];
     for (uint64_t found = bins.smallest_from(size); found != 0; found = bins.smallest_from(found + SizeBins::unit)) {
-        Fit next;
-        if (bins.blocks_of(found).find([&](const SizeBins::Entry& entry) {
-                next = fit(entry, size, request.alignment);
-                return next.size <= found;
-            }))
-            return next;
+        const auto fits = [&](const SizeBins::Entry& entry) {
+            return fit(entry, size, request.alignment).size <= found;
+        };
+        if (const auto lowest = bins.lowest_of(found, fits))
+            return fit(*lowest, size, request.alignment);
     }
     return {};
 }
@@ -201,11 +200,15 @@ bool CachingAllocator::should_split(Pool pool, uint64_t size, uint64_t remaining
     return !is_oversize(size) && remaining > small_bytes_max;
 }
 
-bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& leased) {
+[[gnu::noinline]] bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& leased) {
+    const Chunk& chunk = chunks_[fit.chunk];
+    return take_from(request, fit, Free{chunk.address, chunk.size, pool_of_chunk(chunk), nullptr}, leased);
+}
+
+inline bool CachingAllocator::take_from(const Request& request, const Fit& fit, const Free& free, Lease& leased) {
     const Index index = fit.chunk;
-    const Pool pool = pool_of_chunk(chunks_[index]);
-    const bool splits = should_split(pool, fit.size, chunks_[index].size - fit.size);
-    const uint64_t size = splits ? fit.size : chunks_[index].size;
+    const bool splits = should_split(free.pool, fit.size, free.size - fit.size);
+    const uint64_t size = splits ? fit.size : free.size;
     Index rest = none;
     if (splits)
         rest = new_chunk();
@@ -215,18 +218,27 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
         return false;
     }
     Chunk& chunk = chunks_[index];
-    extract_free(chunk, index);
+    bool is_listed = false;
+    if (free.bins) {
+        __builtin_prefetch(&chunk, 1);
+        free.bins->remove_lowest(free.size);
+        if (splits)
+            is_listed = list(*free.bins, free.size - size, {free.address + size, rest});
+        note_used(chunk, free.size);
+    } else {
+        extract_free(chunk, index);
+    }
     if (splits) {
         Chunk& remainder = chunks_[rest];
-        remainder.address = chunk.address + size;
-        remainder.size = chunk.size - size;
+        remainder.address = free.address + size;
+        remainder.size = free.size - size;
         remainder.segment = chunk.segment;
         remainder.bins = chunk.bins;
         remainder.previous = index;
         remainder.next = chunk.next;
-        if (chunk.has_until)
+        if (chunk.has_until) [[unlikely]]
             wait_until(rest, times_[index].until);
-        if (pool == Pool::large)
+        if (free.pool == Pool::large)
             times_[rest].freed_at = times_[index].freed_at;
         if (chunk.next != none)
             chunks_[chunk.next].previous = rest;
@@ -234,14 +246,20 @@ bool CachingAllocator::take(const Request& request, const Fit& fit, Lease& lease
             segments_[chunk.segment].last = rest;
         chunk.next = rest;
         chunk.size = size;
-        insert_free(remainder, rest);
+        if (!is_listed) {
+            insert_free(remainder, rest);
+        } else {
+            remainder.state = Chunk::State::in_bin;
+            inactive_split_bytes_ += free.size - size;
+        }
     }
-    leased.block = {DeviceAddress{chunk.address + fit.padding}, request.asked, tag_of(request.terms.queue),
+    leased.block = {DeviceAddress{free.address + fit.padding}, request.asked, tag_of(request.terms.queue),
                     RegionAllocator::Block{reinterpret_cast<uintptr_t>(&chunk), ByteCount{size}, index}};
     leased.after.clear();
     leased.is_fresh = false;
-    if (const driver::Timepoint before = until(index); !before.is_complete()) [[unlikely]]
-        leased.after.push_back(before);  // inline: allocates nothing
+    if (chunk.has_until) [[unlikely]]
+        if (const driver::Timepoint before = times_[index].until; !before.is_complete())
+            leased.after.push_back(before);  // inline: allocates nothing
     log_allocation(request, leased);
     return true;
 }
@@ -310,16 +328,20 @@ CachingAllocator::BinsNumber CachingAllocator::make_bins_of(const driver::Queue*
 inline void CachingAllocator::insert_free(Chunk& chunk, Index index) noexcept {
     if (is_split(chunk))
         inactive_split_bytes_ += chunk.size;
-    if (chunk.bins != no_bins && SizeBins::holds(chunk.size)) [[likely]] {
-        try {
-            bins_[chunk.bins]->insert(chunk.size, {chunk.address, index});
-            chunk.state = Chunk::State::in_bin;
-            return;
-        } catch (const std::bad_alloc&) {
-            // Inserting an existing node needs no memory.
-        }
+    if (chunk.bins != no_bins && SizeBins::holds(chunk.size) &&
+        list(*bins_[chunk.bins], chunk.size, {chunk.address, index})) [[likely]]
+        chunk.state = Chunk::State::in_bin;
+    else
+        insert_in_set(chunk, index);
+}
+
+// False when the block must be in the set instead.
+inline bool CachingAllocator::list(SizeBins& bins, uint64_t size, const SizeBins::Entry& entry) noexcept {
+    try {
+        return bins.insert(size, entry);
+    } catch (const std::bad_alloc&) {
+        return false;  // inserting an existing node into the set needs no memory
     }
-    insert_in_set(chunk, index);
 }
 
 void CachingAllocator::insert_free(Index index) noexcept { insert_free(chunks_[index], index); }
@@ -331,10 +353,16 @@ void CachingAllocator::insert_free(Index index) noexcept { insert_free(chunks_[i
     nodes_[index] = {};
 }
 
-inline void CachingAllocator::extract_free(Chunk& chunk, Index index) noexcept {
+inline void CachingAllocator::note_used(Chunk& chunk, uint64_t size) noexcept {
     if (is_split(chunk))
-        inactive_split_bytes_ -= chunk.size;
-    if (std::exchange(chunk.state, Chunk::State::used) == Chunk::State::in_bin) [[likely]]
+        inactive_split_bytes_ -= size;
+    chunk.state = Chunk::State::used;
+}
+
+inline void CachingAllocator::extract_free(Chunk& chunk, Index index) noexcept {
+    const bool is_in_bin = chunk.state == Chunk::State::in_bin;
+    note_used(chunk, chunk.size);
+    if (is_in_bin) [[likely]]
         return bins_[chunk.bins]->remove(chunk.size, chunk.address);
     extract_from_set(chunk, index);
 }
@@ -369,8 +397,10 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     chunk.has_until = true;
 }
 
-[[gnu::flatten]] void CachingAllocator::make_free(Index index) noexcept {
-    Chunk* chunk = &chunks_[index];
+void CachingAllocator::make_free(Index index) noexcept { make_free(chunks_[index], index); }
+
+inline void CachingAllocator::make_free(Chunk& freed, Index index) noexcept {
+    Chunk* chunk = &freed;
     if (pool_of_chunk(*chunk) == Pool::large)
         times_[index].freed_at = searches_;
     const Index left = chunk->previous;
@@ -379,15 +409,9 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
     Chunk* const after = right != none ? &chunks_[right] : nullptr;
     const bool merges_left = before && before->is_free();
     const bool merges_right = after && after->is_free();
-    // With many blocks, the processor's caches have none of the bins that change: all are fetched at once.
-    if (chunk->bins != no_bins) [[likely]] {
-        const SizeBins& bins = *bins_[chunk->bins];
-        if (merges_left)
-            bins.prefetch(before->size);
-        if (merges_right)
-            bins.prefetch(after->size);
-        bins.prefetch(chunk->size + (merges_left ? before->size : 0) + (merges_right ? after->size : 0));
-    }
+    // With many blocks, the processor's caches do not have the bin where the block will be: it is fetched meanwhile.
+    if (chunk->bins != no_bins) [[likely]]
+        bins_[chunk->bins]->prefetch(chunk->size + (merges_left ? before->size : 0) + (merges_right ? after->size : 0));
     if (merges_left) {
         extract_free(*before, left);
         merge(*before, left, *chunk, index);
@@ -403,74 +427,44 @@ void CachingAllocator::wait_until(Index index, driver::Timepoint until) {
 
 // ---- freeing ----
 
-void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexcept {
+[[gnu::flatten]] void CachingAllocator::free_after(const Block& block, Timepoints&& after) noexcept {
     drop_complete(after);
     POLDER_LOG(memory, "space %u: free %" PRIu64 " bytes at 0x%" PRIx64 "%s", options_.space.value, block.size.value,
                block.address.value, after.empty() ? "" : " when its uses are complete");
-    if (after.empty() && front_.is_on() && is_quiet() &&
-        front_.put(block, [this](std::span<const Block> spare) { take_back(spare); }))
+    if (after.empty() && front_.is_on() && free_to_front(block))
         return;
     // When there are many blocks, the processor's caches contain neither the chunk nor its neighbours, which mostly lie beside it in the
     // array. They are fetched while this thread takes the lock.
-    const auto* const here = reinterpret_cast<const Chunk*>(block.place.offset);
+    auto* const here = reinterpret_cast<Chunk*>(block.place.offset);
     __builtin_prefetch(here - 1);
     __builtin_prefetch(here + 1);
     NotingLock lock(mutex_, front_);
-    const Chunk& chunk = chunks_[block.place.node];
-    assert(!chunk.is_free() && tag_of(segments_[chunk.segment].queue) == block.region &&
-           "freed twice, or not from here");
-    if (after.empty())
-        return take_back(block, after);
-    const driver::Queue* const queue = segments_[chunk.segment].queue;
+    assert(here == &chunks_[block.place.node] && !here->is_free() &&
+           tag_of(segments_[here->segment].queue) == block.region && "freed twice, or not from here");
+    if (after.empty()) [[likely]] {
+        tally_.free(block.place.size.value);
+        return make_free(*here, block.place.node);
+    }
+    free_after_use(block, std::move(after));
+}
+
+[[gnu::noinline]] void CachingAllocator::free_after_use(const Block& block, Timepoints&& after) noexcept {
+    const driver::Queue* const queue = segments_[chunks_[block.place.node].segment].queue;
     bool is_own = queue != nullptr;
     for (const driver::Timepoint& point : after)
         is_own = is_own && point.queue == queue;
     if (is_own)
         return take_back(block, after);
-    tally_.defer(chunk.size);
+    tally_.defer(block.place.size.value);
     pending_.add(block, std::move(after));
 }
 
 // Frees a block whose timepoints are all on the block's own queue.
 void CachingAllocator::take_back(const Block& block, const Timepoints& after) noexcept {
-    Chunk& chunk = chunks_[block.place.node];
     for (const driver::Timepoint& point : after)
         wait_until(block.place.node, point);
-    tally_.free(chunk.size);
+    tally_.free(block.place.size.value);
     make_free(block.place.node);
-}
-
-// ---- the front cache ----
-
-// Two queues have different tags unless their addresses differ by a multiple of 64 GiB, which does not happen within one heap.
-uint32_t CachingAllocator::tag_of(const driver::Queue* queue) {
-    return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(queue) >> 4);
-}
-
-[[gnu::noinline]] bool CachingAllocator::lease_from_front(const Request& request, Lease& leased) {
-    const uint64_t size = round_size(request.asked.value);
-    if (request.asked.value > FrontCache::block_bytes_max)
-        return false;
-    const auto block = front_.take([&](const Block& held) {
-        return held.place.size.value == size && held.region == tag_of(request.terms.queue) &&
-               request.alignment.divides(held.address.value);
-    });
-    if (!block)
-        return false;
-    leased = {*block, {}, false};
-    leased.block.size = request.asked;
-    log_allocation(request, leased);
-    return true;
-}
-
-void CachingAllocator::take_back(std::span<const Block> blocks) noexcept {
-    const BiasedLock lock(mutex_);
-    for (const Block& block : blocks)
-        take_back(block, {});
-}
-
-void CachingAllocator::flush_front() noexcept {
-    front_.flush([this](std::span<const Block> blocks) { take_back(blocks); });
 }
 
 void CachingAllocator::drain_at_most(uint32_t count) {
@@ -478,20 +472,6 @@ void CachingAllocator::drain_at_most(uint32_t count) {
         tally_.end_deferred(chunks_[block.place.node].size);
         make_free(block.place.node);
     });
-}
-
-void CachingAllocator::drain_all() {
-    for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        const BiasedLock lock(mutex_);
-        before = pending_.size();
-        drain_at_most(drained_at_most);
-        now = pending_.size();
-    }
-}
-
-void CachingAllocator::drain() {
-    flush_front();
-    drain_all();
 }
 
 }  // namespace polder::memory

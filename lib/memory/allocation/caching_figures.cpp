@@ -76,7 +76,8 @@ bool CachingAllocator::validate() const {
             return false;
     }
     return reserved == tally_.reserved() && used == tally_.live() + tally_.deferred() && listed == free_chunks() &&
-           inactive == inactive_split_bytes_ && pending_.validate();
+           inactive == inactive_split_bytes_ && pending_.validate() &&
+           std::ranges::all_of(bins_, [](const auto& bins) { return bins->validate(); });
 }
 
 }  // namespace polder::memory

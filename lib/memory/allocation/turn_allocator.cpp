@@ -13,24 +13,35 @@ namespace polder::memory {
 Result<void> TurnAllocator::lease(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
                                   std::span<Lease> leases) {
     assert(requests.size() == leases.size());
-    const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
     // Only a single request may be tried without the turn.
-    const auto lease_one_now = [&] { return lease_now(full(0), leases[0]); };
-    const Tried tried = requests.size() != 1 || is_quiet() ? Tried::yes : Tried::no;
-    if (requests.size() != 1 || tried == Tried::no || !lease_one_now()) {
-        POLDER_TRY(lease_in_turn(
-            turns_, terms.when_full, tried, leases, lease_one_now,
-            [&](size_t index, Lease& leased) { return climb(full(index), leased); },
-            [&](const Lease& gained) { free(gained.block, gained.after.view()); }));
-    }
-    if (terms.consumer == LeaseTerms::Consumer::device) [[likely]]
-        return {};
-    for (Lease& leased : leases) {
-        for (const driver::Timepoint& point : leased.after)
-            point.queue->wait(point.value);
-        leased.after.clear();
-    }
+    if (requests.size() != 1 || !is_quiet()) [[unlikely]]
+        return lease_with_turn(requests, terms, leases, Tried::no);
+    if (!lease_now({requests[0].size, requests[0].alignment, terms}, leases[0])) [[unlikely]]
+        return lease_with_turn(requests, terms, leases, Tried::yes);
+    if (terms.consumer == LeaseTerms::Consumer::host)
+        wait_for(leases[0]);
     return {};
+}
+
+[[gnu::noinline]] Result<void> TurnAllocator::lease_with_turn(std::span<const LeaseRequest> requests,
+                                                              const LeaseTerms& terms, std::span<Lease> leases,
+                                                              Tried tried) {
+    const auto full = [&](size_t index) { return Request{requests[index].size, requests[index].alignment, terms}; };
+    POLDER_TRY(lease_in_turn(
+        turns_, terms.when_full, requests.size() == 1 ? tried : Tried::yes, leases,
+        [&] { return lease_now(full(0), leases[0]); },
+        [&](size_t index, Lease& leased) { return climb(full(index), leased); },
+        [&](const Lease& gained) { free(gained.block, gained.after.view()); }));
+    if (terms.consumer == LeaseTerms::Consumer::host)
+        for (Lease& leased : leases)
+            wait_for(leased);
+    return {};
+}
+
+void TurnAllocator::wait_for(Lease& leased) {
+    for (const driver::Timepoint& point : leased.after)
+        point.queue->wait(point.value);
+    leased.after.clear();
 }
 
 Result<driver::Memory> TurnAllocator::reserve(ByteCount size, Ladder& ladder) {

@@ -38,8 +38,11 @@ uint64_t key_of(const Launch& launch, size_t uses) {
     return uint64_t{launch.text} << 32 | uint64_t{uses} << 8 | launch.space.value;
 }
 
-// Whether the slot's launch has the same uses. The numbers of uses must be equal.
-bool is_like(const Launches::Slot& slot, std::span<const Use> uses) {
+// Whether the launch repeats the one in the slot.
+bool repeats(const Launches::Slot& slot, const Launch& launch, std::span<const Use> uses) {
+    if (slot.key != key_of(launch, uses.size()) || slot.queue != launch.done.queue ||
+        launch.done.value - slot.value > Repeat::value_max)
+        return false;
     uint64_t difference = 0;
     const Launches::Slot::Use* before = slot.uses.data();
     for (const Use& use : uses) {
@@ -51,6 +54,10 @@ bool is_like(const Launches::Slot& slot, std::span<const Use> uses) {
     return difference == 0;
 }
 
+Repeat repetition_of(const Launches::Slot& slot, const Launch& launch) {
+    return {Repeat::no_time, static_cast<uint32_t>(launch.done.value - slot.value), static_cast<uint32_t>(slot.number)};
+}
+
 // Adds the launch to `event`.
 void add(Event& event, const Repeat& launch) noexcept {
     const uint8_t before = event.flags;
@@ -60,13 +67,13 @@ void add(Event& event, const Repeat& launch) noexcept {
 }
 
 // Records a repeated launch with its time, in the open event if there is room, otherwise in a new one.
-[[gnu::noinline]] void repeat_with_time(Launches& launches, Repeat launch) noexcept {
+[[gnu::noinline]] void repeat_with_time(Repeat launch) noexcept {
     const uint64_t ticks = cursor.last_ticks = now_ticks();
-    const uint64_t fast = (launches.unread + 1) * Repeat::fast_ticks;
-    launches.may_skip = ticks - launches.read_ticks < fast ? Repeat::most - 1 : 0;
-    launches.unread = launches.may_skip;
-    launches.read_ticks = ticks;
-    Event* event = launches.open;
+    const uint64_t fast = (cursor.unread + 1) * Repeat::fast_ticks;
+    cursor.may_skip = ticks - cursor.read_ticks < fast ? Repeat::most - 1 : 0;
+    cursor.unread = cursor.may_skip;
+    cursor.read_ticks = ticks;
+    Event* event = cursor.open;
     if (event && event->flags != Repeat::most && (ticks - event->ticks) / Repeat::unit < Repeat::no_time) {
         launch.time = static_cast<uint32_t>((ticks - event->ticks) / Repeat::unit);
         return add(*event, launch);
@@ -79,7 +86,7 @@ void add(Event& event, const Repeat& launch) noexcept {
     launch.time = 0;
     add(*event, launch);
     set_kind(*event, Kind::repeats);
-    launches.open = event;
+    cursor.open = event;
 }
 
 // All uses in one word, for which the launch's own event has room. `fits` is false when that is not possible.
@@ -130,35 +137,46 @@ struct OneWord {
     slot.queue = launch.done.queue;
     slot.key = key_of(launch, uses.size());
     slot.value = launch.done.value;
+    slot.number = number;
+    cursor.last = &slot;
     for (size_t i = 0; i < uses.size(); ++i)
         slot.uses[i] = {uses[i].storage->number(), uses[i].range.begin, uses[i].range.end, uses[i].access};
 }
 
+// Whether the next launch needs no time of its own.
+bool may_be_without_time() { return cursor.open && cursor.may_skip > 0 && cursor.open->flags != Repeat::most; }
+
+void repeat_without_time(Launches::Slot& slot, const Launch& launch) noexcept {
+    const Repeat made = repetition_of(slot, launch);
+    slot.value = launch.done.value;
+    --cursor.may_skip;
+    add(*cursor.open, made);
+}
+
+// Records a launch that may repeat one before the last.
+[[gnu::noinline]] void record_after_another(const Launch& launch, std::span<const Use> uses) noexcept {
+    if (!cursor.launches)
+        return record_anew(launch, uses);
+    Launches::Slot& slot = cursor.launches->slots[slot_of(launch, uses)];
+    if (!repeats(slot, launch, uses))
+        return record_anew(launch, uses);
+    cursor.last = &slot;
+    if (may_be_without_time())
+        return repeat_without_time(slot, launch);
+    if (cursor.next == cursor.end)
+        return record_anew(launch, uses);
+    const Repeat made = repetition_of(slot, launch);
+    slot.value = launch.done.value;
+    repeat_with_time(made);
+}
+
 }  // namespace
 
+// Most launches repeat the one before.
 void record_launch(std::span<const Use> uses, driver::Timepoint done, SpaceId space, uint32_t text) noexcept {
-    const Launch launch{done, space, text};
-    Launches* const launches = cursor.launches;
-    if (!launches) [[unlikely]]
-        return record_anew(launch, uses);
-    const uint32_t number = slot_of(launch, uses);
-    Launches::Slot& slot = launches->slots[number];
-    const uint64_t value = launch.done.value - slot.value;
-    const bool is_repeated = slot.queue == launch.done.queue && slot.key == key_of(launch, uses.size()) &&
-                             value <= Repeat::value_max && is_like(slot, uses);
-    if (!is_repeated) [[unlikely]]
-        return record_anew(launch, uses);
-    const Repeat made{Repeat::no_time, static_cast<uint32_t>(value), number};
-    Event* const event = launches->open;
-    if (event && launches->may_skip > 0 && event->flags != Repeat::most) [[likely]] {
-        slot.value = launch.done.value;
-        --launches->may_skip;
-        return add(*event, made);
-    }
-    if (cursor.next == cursor.end) [[unlikely]]
-        return record_anew(launch, uses);
-    slot.value = launch.done.value;
-    repeat_with_time(*launches, made);
+    if (may_be_without_time() && repeats(*cursor.last, {done, space, text}, uses)) [[likely]]
+        return repeat_without_time(*cursor.last, {done, space, text});
+    record_after_another({done, space, text}, uses);
 }
 
 }  // namespace polder::memory::trace

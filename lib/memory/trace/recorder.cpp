@@ -100,6 +100,7 @@ void leave_chunk(void*) noexcept {
     if (cursor.chunk)
         ::munmap(cursor.chunk, chunk_bytes);
     delete std::exchange(cursor.launches, nullptr);
+    cursor.open = nullptr;
     cursor.chunk = nullptr;
     cursor.next = cursor.end = nullptr;
 }
@@ -175,8 +176,7 @@ bool File::next_chunk() noexcept {
     cursor.end = cursor.next + events_per_chunk;
     // Until the first event is written, the chunk is empty.
     set_kind(*cursor.next, Kind::none);
-    if (cursor.launches)
-        *cursor.launches = {};
+    cursor.forget_launches();
     header.number += 1;
     header.ticks = now_ticks();
     header.ns = now_ns(CLOCK_MONOTONIC);
@@ -191,8 +191,7 @@ bool File::next_chunk() noexcept {
 void put(const Fields& fields, uint64_t ticks, uint32_t parts) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
-    if (cursor.launches)
-        cursor.launches->open = nullptr;
+    cursor.open = nullptr;
     Event* const event = cursor.next;
     cursor.next += 1 + parts;
     if (cursor.next != cursor.end)
@@ -249,8 +248,7 @@ void end() {
         ::close(std::exchange(only.descriptor, -1));
     // The calling thread's next event begins a new chunk, when recording begins again.
     cursor.next = cursor.end;
-    if (cursor.launches)
-        cursor.launches->open = nullptr;
+    cursor.open = nullptr;
 }
 
 void record(const Fields& fields) noexcept {

@@ -31,7 +31,7 @@ using polder::trace::Event;
 // The last launches of a thread in this chunk, one for each slot.
 struct Launches {
     static constexpr uint32_t uses_max = 16;
-    struct Slot {
+    struct alignas(64) Slot {  // a launch with one use reads one cache line
         struct Use {
             uint64_t storage = 0;
             uint64_t begin = 0;
@@ -41,25 +41,39 @@ struct Launches {
         const driver::Queue* queue = nullptr;
         uint64_t key = UINT64_MAX;  // text, number of uses and space; nothing is like an empty slot
         uint64_t value = 0;
+        uint64_t number = 0;  // of this slot, unless it is empty
         std::array<Use, uses_max> uses;
     };
     std::array<Slot, polder::trace::Repeat::slots> slots;
+};
+
+// Where a thread writes. Plain data; leave_chunk unmaps the chunk when the thread ends. What a repeated launch needs comes first, in one cache
+// line: a small launch uses most of the processor's first cache, so that each further line costs it a miss elsewhere.
+struct alignas(64) Cursor {
     Event* open = nullptr;  // the thread's last event, if it is of the kind `repeats`
+    Launches* launches = nullptr;  // exists as long as the chunk; null when there was no memory for it
+    Launches::Slot* last = nullptr;  // of the last launch; the first slot when there was none
     uint64_t read_ticks = 0;  // when the counter was read last for a repeated launch
     uint32_t unread = 0;  // how many launches were expected without a time after that
     uint32_t may_skip = 0;  // how many of them are left
-};
-
-// Where a thread writes. Plain data; leave_chunk unmaps the chunk when the thread ends.
-struct Cursor {
     Event* next = nullptr;
     Event* end = nullptr;
-    polder::trace::ChunkHeader* chunk = nullptr;
-    Launches* launches = nullptr;  // exists as long as the chunk; null when there was no memory for it
     uint64_t last_ticks = 0;
+    polder::trace::ChunkHeader* chunk = nullptr;
     uint32_t thread = 0;
     uint32_t recording = 0;  // the number of the recording to which the chunk belongs
     bool has_number = false;
+
+    // For a chunk without events.
+    void forget_launches() {
+        if (launches) {
+            *launches = {};
+            last = launches->slots.data();
+        }
+        open = nullptr;
+        read_ticks = 0;
+        unread = may_skip = 0;
+    }
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Cursor cursor;
 

@@ -128,7 +128,7 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
         POLDER_ASSIGN(launched, queue.context().domain().launch(execution, uses.values().first(count), submit));
         done = launched;
     }
-    if (memory::trace::enabled()) [[unlikely]]
+    if (memory::trace::enabled())  // not [[unlikely]]: then recording would execute code on another page
         trace(execution, done, uses.values().first(count));
     queue.keep_alive(*code_.keeper, done);
     return done;

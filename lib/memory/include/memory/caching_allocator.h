@@ -117,6 +117,13 @@ private:
         uint64_t padding = 0;
         uint64_t size = 0;  // what the request needs with padding, rounded up
     };
+    // A free block that a request gets.
+    struct Free {
+        uint64_t address = 0;
+        uint64_t size = 0;
+        Pool pool = Pool::small;
+        SizeBins* bins = nullptr;  // where it is the lowest of its size, if that is known
+    };
     // Memory that is to be released to the source.
     struct Removed {
         driver::Memory memory;
@@ -131,9 +138,13 @@ private:
         POLDER_EXCLUDES(mutex_);
     void flush_front() noexcept override;
     [[nodiscard]] bool lease_from_front(const Request& request, Lease& leased);
+    [[nodiscard]] bool free_to_front(const Block& block) noexcept;
     void take_back(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
-    // The value of Block::region, which is the same for all blocks of one queue.
-    [[nodiscard]] static uint32_t tag_of(const driver::Queue* queue);
+    // The value of Block::region, which is the same for all blocks of one queue. Two queues have different ones unless their addresses differ by a
+    // multiple of 64 GiB, which does not happen within one heap.
+    [[nodiscard]] static uint32_t tag_of(const driver::Queue* queue) {
+        return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(queue) >> 4);
+    }
 
     // --- blocks ---
     [[nodiscard]] static Pool pool_of(uint64_t size);
@@ -161,15 +172,21 @@ private:
     [[nodiscard]] Fit find_in_set(const Request& request, Pool pool, uint64_t size) POLDER_REQUIRES(mutex_);
     [[nodiscard]] Fit find_in_bins(const Request& request, uint64_t size) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool take(const Request& request, const Fit& fit, Lease& leased) POLDER_REQUIRES(mutex_);
+    [[nodiscard]] bool take_from(const Request& request, const Fit& fit, const Free& free, Lease& leased)
+        POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool should_split(Pool pool, uint64_t size, uint64_t remaining) const;
     [[nodiscard]] bool try_cache(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     void insert_free(Index index) noexcept POLDER_REQUIRES(mutex_);
     void insert_free(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
+    [[nodiscard]] static bool list(SizeBins& bins, uint64_t size, const SizeBins::Entry& entry) noexcept;
     void insert_in_set(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
+    void note_used(Chunk& chunk, uint64_t size) noexcept POLDER_REQUIRES(mutex_);
     void extract_free(Index index) noexcept POLDER_REQUIRES(mutex_);
     void extract_free(Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
     void extract_from_set(const Chunk& chunk, Index index) noexcept POLDER_REQUIRES(mutex_);
     void make_free(Index index) noexcept POLDER_REQUIRES(mutex_);
+    void make_free(Chunk& freed, Index index) noexcept POLDER_REQUIRES(mutex_);
+    void free_after_use(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
     void take_back(const Block& block, const Timepoints& after) noexcept POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool is_listed(Index index) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t free_chunks() const POLDER_REQUIRES(mutex_);

@@ -83,6 +83,10 @@ protected:
     Tally tally_;
 
 private:
+    [[nodiscard]] Result<void> lease_with_turn(std::span<const LeaseRequest> requests, const LeaseTerms& terms,
+                                               std::span<Lease> leases, Tried tried);
+    static void wait_for(Lease& leased);
+
     Turns turns_;
 };
 
