@@ -35,9 +35,4 @@ public:
     [[nodiscard]] virtual Result<Binary> read(std::span<const std::byte> bytes) = 0;
 };
 
-// Null for a device without the ability. One that has it derives from the class.
-[[nodiscard]] inline ProgramBinaries* program_binaries_of(Device& device) {
-    return dynamic_cast<ProgramBinaries*>(&device);
-}
-
 }  // namespace polder::driver

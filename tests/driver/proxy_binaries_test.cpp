@@ -11,7 +11,7 @@ using Kind = driver::KernelParameter::Kind;
 
 class ProxyBinaries : public ProxyDriver {
 protected:
-    driver::ProgramBinaries& binaries() { return *driver::program_binaries_of(device()); }
+    driver::ProgramBinaries& binaries() { return *device().program_binaries(); }
     static uint64_t calls(const char* call) { return fake_icd::find<fake_icd::Calls>("fake_icd_calls")(call); }
     static int64_t live() { return fake_icd::find<fake_icd::Live>("fake_icd_live")(); }
 
@@ -97,11 +97,11 @@ TEST_F(ProxyBinaries, ACheckedDeviceHasTheAbilityOfItsDevice) {
         return std::move(*drivers.back()->open(0, SpaceId{9}, parameters));
     };
     const auto proxy = checked("proxy", "memory=64M,icd=" POLDER_FAKE_ICD);
-    driver::ProgramBinaries* const wrapped = driver::program_binaries_of(*proxy);
+    driver::ProgramBinaries* const wrapped = proxy->program_binaries();
     ASSERT_NE(wrapped, nullptr);
     const std::string bytes = "fake binary\nkernel void k() {}";
     EXPECT_TRUE(wrapped->read(std::as_bytes(std::span(bytes))).has_value());
-    EXPECT_EQ(driver::program_binaries_of(*checked("discrete", "")), nullptr);
+    EXPECT_EQ(checked("discrete", "")->program_binaries(), nullptr);
 }
 
 TEST_F(ProxyBinaries, ParametersAreFoundByTrial) {
