@@ -11,8 +11,11 @@ namespace polder::driver {
 // A kernel in machine code, as far as the implementation reports it.
 struct MachineCodeKernel {
     struct Parameter {
-        KernelParameter::Kind kind = KernelParameter::Kind::value;  // no image and no sampler
-        uint32_t size = 0;
+        KernelParameter::Kind kind = KernelParameter::Kind::value;
+        uint32_t size = 0;  // for clSetKernelArg
+        // Of images.
+        ImageType image_type = ImageType::image_2d;
+        ImageUse image_use = ImageUse::read_write;
     };
     std::string name;
     std::vector<Parameter> parameters;
