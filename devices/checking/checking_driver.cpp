@@ -8,12 +8,11 @@
 namespace polder::devices {
 namespace {
 
-std::unique_ptr<driver::Device> checked(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory);
-
-class CheckedDevice : public driver::Device,
-                      public driver::PeerCopy,
-                      public driver::VirtualMemory,
-                      public driver::UnifiedMemory {
+class CheckedDevice final : public driver::Device,
+                            public driver::PeerCopy,
+                            public driver::ProgramBinaries,
+                            public driver::VirtualMemory,
+                            public driver::UnifiedMemory {
 public:
     CheckedDevice(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory)
         : device_(std::move(device)), memory_(std::move(memory)) {
@@ -22,6 +21,8 @@ public:
                                                                                         : CheckedMemory::Unified::no);
         must(!info().name.empty() && info().compute_units != 0 && info().max_work_group_size != 0,
              "a device does not describe itself");
+        must(info().planned_local_memory_bytes <= info().code.local_memory_bytes,
+             "a device plans with more local memory than a work-group can have");
     }
 
     [[nodiscard]] const driver::DeviceInfo& info() const override { return device_->info(); }
@@ -60,7 +61,7 @@ public:
              "a sub-device's compute units");
         POLDER_ASSIGN(device, device_->create_sub_device(compute_units));
         must(device->info().space == info().space, "a sub-device has another memory");
-        return checked(std::move(device), memory_);
+        return std::make_unique<CheckedDevice>(std::move(device), memory_);
     }
     [[nodiscard]] std::span<const driver::AffinityDomain> affinity_domains() override {
         return device_->affinity_domains();
@@ -80,6 +81,19 @@ public:
     }
     [[nodiscard]] driver::UnifiedMemory* unified_memory() override {
         return device_->unified_memory() ? this : nullptr;
+    }
+
+    [[nodiscard]] driver::ProgramBinaries* program_binaries() override {
+        return device_->program_binaries() ? this : nullptr;
+    }
+
+    [[nodiscard]] std::string machine_code_of(const driver::LoadedKernel& kernel) override {
+        return device_->program_binaries()->machine_code_of(kernel);
+    }
+    [[nodiscard]] Result<Binary> read(std::span<const std::byte> bytes) override {
+        POLDER_ASSIGN(binary, device_->program_binaries()->read(bytes));
+        must(!binary.machine_code.empty(), "a binary without machine code");
+        return binary;
     }
 
     [[nodiscard]] Alignment page() const override { return device_->virtual_memory()->page(); }
@@ -166,32 +180,6 @@ private:
     std::shared_ptr<CheckedMemory> memory_;
 };
 
-// For a device with the ability that is a base class.
-class CheckedCompilingDevice final : public CheckedDevice, public driver::ProgramBinaries {
-public:
-    CheckedCompilingDevice(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory,
-                           driver::ProgramBinaries& binaries)
-        : CheckedDevice(std::move(device), std::move(memory)), binaries_(binaries) {}
-
-    [[nodiscard]] std::string machine_code_of(const driver::LoadedKernel& kernel) override {
-        return binaries_.machine_code_of(kernel);
-    }
-    [[nodiscard]] Result<Binary> read(std::span<const std::byte> bytes) override {
-        POLDER_ASSIGN(binary, binaries_.read(bytes));
-        must(!binary.machine_code.empty(), "a binary without machine code");
-        return binary;
-    }
-
-private:
-    driver::ProgramBinaries& binaries_;
-};
-
-std::unique_ptr<driver::Device> checked(std::unique_ptr<driver::Device> device, std::shared_ptr<CheckedMemory> memory) {
-    if (driver::ProgramBinaries* const binaries = driver::program_binaries_of(*device))
-        return std::make_unique<CheckedCompilingDevice>(std::move(device), std::move(memory), *binaries);
-    return std::make_unique<CheckedDevice>(std::move(device), std::move(memory));
-}
-
 class CheckingDriver final : public driver::Driver {
 public:
     explicit CheckingDriver(std::unique_ptr<driver::Driver> driver) : driver_(std::move(driver)) {}
@@ -202,7 +190,7 @@ public:
                                                                std::string_view parameters) override {
         POLDER_ASSIGN(device, driver_->open(index, space, parameters));
         must(device->info().space.is_host() || device->info().space == space, "a device has another memory space");
-        return checked(std::move(device), nullptr);
+        return std::make_unique<CheckedDevice>(std::move(device), nullptr);
     }
 
 private:

@@ -24,7 +24,7 @@ public:
             ::sched_yield();
             return;
         }
-        const timespec time{0, static_cast<long>(std::min<uint64_t>(waited_ns / 16, asleep_ns_max))};
+        const timespec time{0, static_cast<long>(std::min<uint64_t>(waited_ns / asleep_part, asleep_ns_max))};
         ::nanosleep(&time, nullptr);
         has_slept_ = true;
     }
@@ -33,6 +33,8 @@ public:
 private:
     static constexpr uint64_t alone_ns = 50'000;
     static constexpr uint64_t awake_ns = 1'000'000;
+    // A sleep is this part of the time waited so far, so that the thread notices the end late by no more than that and the timer slack (decision 215).
+    static constexpr uint64_t asleep_part = 256;
     static constexpr uint64_t asleep_ns_max = 200'000;
     const uint64_t began_ns_ = devices::now_ns();
     bool has_slept_ = false;

@@ -28,8 +28,9 @@ Result<GpuFacts> facts_of(const CudaApi& api, Device device) {
         facts.max_block[d] = ask(attribute_max_block_dim_x + d);
         facts.max_grid[d] = ask(attribute_max_grid_dim_x + d);
     }
+    facts.planned_shared_bytes = ask(attribute_max_shared_memory_per_block);
     facts.shared_bytes =
-        std::max(ask(attribute_max_shared_memory_per_block), ask(attribute_max_shared_memory_per_block_optin));
+        std::max<uint64_t>(facts.planned_shared_bytes, ask(attribute_max_shared_memory_per_block_optin));
     facts.l2_bytes = ask(attribute_l2_cache_bytes);
     facts.uses_host_pointers =
         ask(attribute_unified_addressing) != 0 && ask(attribute_host_pointer_of_registered_memory) != 0;

@@ -23,6 +23,7 @@ struct GpuFacts {
     uint64_t max_block[3] = {};
     uint64_t max_grid[3] = {};
     uint64_t shared_bytes = 0;  // for one block, with the opt-in
+    uint64_t planned_shared_bytes = 0;  // for one block, without it
     uint64_t l2_bytes = 0;
     uint64_t memory_bytes = 0;
     bool uses_host_pointers = false;  // kernels use registered memory at the host's addresses

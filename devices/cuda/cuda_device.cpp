@@ -10,9 +10,14 @@ namespace {
 
 constexpr uint32_t nvidia_vendor_id = 0x10de;
 
-driver::DeviceInfo info_of(const CudaContext& context, SpaceId space, uint64_t memory_bytes) {
+uint64_t memory_of(const CudaContext& context, const Parameters& parameters) {
+    return std::min(context.facts.memory_bytes, parameters.memory_bytes.value_or(context.facts.memory_bytes));
+}
+
+driver::DeviceInfo info_of(const CudaContext& context, SpaceId space, const Parameters& parameters) {
     const GpuFacts& gpu = context.facts;
     const int version = gpu.driver_version;
+    const uint64_t memory_bytes = memory_of(context, parameters);
     driver::DeviceInfo info;
     info.name = gpu.name;
     info.vendor = "NVIDIA Corporation";
@@ -38,11 +43,10 @@ driver::DeviceInfo info_of(const CudaContext& context, SpaceId space, uint64_t m
     info.code.processor = "sm_" + std::to_string(gpu.compute_major) + std::to_string(gpu.compute_minor);
     info.code.sub_group_size = gpu.warp_size;
     info.code.local_memory_bytes = gpu.shared_bytes;
+    // Programs are written for this size on NVIDIA's GPUs (decision 213). A kernel may have all.
+    info.planned_local_memory_bytes =
+        std::min(gpu.shared_bytes, parameters.local_memory_bytes.value_or(gpu.planned_shared_bytes));
     return info;
-}
-
-uint64_t memory_of(const CudaContext& context, const Parameters& parameters) {
-    return std::min(context.facts.memory_bytes, parameters.memory_bytes.value_or(context.facts.memory_bytes));
 }
 
 // Bytes per second in one direction over all NVLinks of a GPU, and over a PCI Express slot with 16 lanes, by generation (NVIDIA's data sheets
@@ -136,7 +140,7 @@ Result<std::unique_ptr<driver::Device>> CudaDevice::open(const CudaApi& api, int
 CudaDevice::CudaDevice(std::unique_ptr<CudaContext> context, std::unique_ptr<CudaMemory> memory, SpaceId space,
                        std::shared_ptr<SharedByGpus> shared, const Parameters& parameters)
     : context_(std::move(context)), memory_(std::move(memory)), shared_(std::move(shared)),
-      staging_(*context_, parameters), info_(info_of(*context_, space, memory_of(*context_, parameters))) {}
+      staging_(*context_, parameters), info_(info_of(*context_, space, parameters)) {}
 
 CudaDevice::~CudaDevice() {
     shared_->peers.remove(*this);

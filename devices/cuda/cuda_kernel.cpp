@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <cuda/cuda_kernel.h>
+#include <cuda/required_sizes.h>
 
 namespace polder::cuda {
 
@@ -33,7 +34,7 @@ private:
 };
 
 // Machine code for the context's GPU.
-Result<std::string> compiled(const CudaApi& api, std::string& ptx) {
+Result<std::string> compiled(const CudaApi& api, std::string ptx) {
     JitLog log;
     Link link = nullptr;
     POLDER_CUDA_TRY(api, link_create(JitLog::count, log.options(), log.values(), &link), "cuLinkCreate");
@@ -61,6 +62,40 @@ Result<Module> module_of(const CudaApi& api, const std::string& code) {
     return module;
 }
 
+// A module of new machine code.
+struct Compiled {
+    std::string code;
+    Module module = nullptr;
+};
+Result<Compiled> load_compiled(const CudaApi& api, std::string ptx) {
+    POLDER_ASSIGN(code, compiled(api, std::move(ptx)));
+    POLDER_ASSIGN(module, module_of(api, code));
+    return Compiled{std::move(code), module};
+}
+
+// Whether the GPU has registers for the work-groups that the kernels require.
+bool has_registers_for(const CudaApi& api, Module module, const std::vector<RequiredSize>& required) {
+    return std::ranges::all_of(required, [&](const RequiredSize& size) {
+        Function function = nullptr;
+        int most = 0;
+        return api.module_function(&function, module, size.entry.c_str()) == code_success &&
+               api.function_attribute(&most, function_max_threads_per_block, function) == code_success &&
+               static_cast<uint64_t>(most) >= size.threads;
+    });
+}
+
+// With required sizes only when the GPU has too few registers otherwise (required_sizes.h).
+Result<Compiled> compiled_module(const CudaApi& api, const std::string& ptx) {
+    const std::vector<RequiredSize> required = required_sizes(ptx);
+    if (!required.empty())
+        if (Result<Compiled> made = load_compiled(api, without_required_sizes(ptx))) {
+            if (has_registers_for(api, made->module, required))
+                return made;
+            api.module_unload(made->module);
+        }
+    return load_compiled(api, ptx);
+}
+
 // Without this cache, CUDA would compile PTX in each process. Stored machine code is checked by loading it. When CUDA does not load it, for
 // example because it is for another GPU, the PTX is compiled again.
 Result<Module> module_of_ptx(const CudaContext& context, std::string& ptx) {
@@ -70,13 +105,18 @@ Result<Module> module_of_ptx(const CudaContext& context, std::string& ptx) {
     const std::string processor =
         "sm_" + std::to_string(context.facts.compute_major) + std::to_string(context.facts.compute_minor);
     const std::string version = "CUDA driver " + std::to_string(context.facts.driver_version);
-    const std::string_view parts[] = {"cubin", processor, version, ptx};
+    const std::string_view parts[] = {"cubin without required sizes", processor, version, ptx};
     if (const std::optional<std::string> kept = cache->load(parts))
         if (Result<Module> module = module_of(context.api, *kept))
             return module;
-    POLDER_ASSIGN(code, compiled(context.api, ptx));
-    cache->store(parts, code);
-    return module_of(context.api, code);
+    POLDER_ASSIGN(made, compiled_module(context.api, ptx));
+    try {
+        cache->store(parts, made.code);
+    } catch (...) {
+        context.api.module_unload(made.module);
+        throw;
+    }
+    return made.module;
 }
 
 }  // namespace

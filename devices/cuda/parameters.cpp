@@ -9,6 +9,8 @@ namespace {
 
 // A page of the GPU's memory and some to choose from.
 constexpr uint64_t memory_bytes_min = uint64_t{8} << 20;
+// Of CL_DEVICE_LOCAL_MEM_SIZE.
+constexpr uint64_t local_memory_bytes_min = uint64_t{32} << 10;
 
 bool parse_count(std::string_view text, uint32_t max, uint32_t& count) {
     uint32_t number = 0;
@@ -32,6 +34,13 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         parameters.memory_bytes = *bytes;
         return true;
     }
+    if (key == "local_memory") {
+        const auto bytes = options::parse_bytes(value);
+        if (!bytes || *bytes < local_memory_bytes_min)
+            return false;
+        parameters.local_memory_bytes = *bytes;
+        return true;
+    }
     if (key == "copy_chunk") {
         const auto bytes = options::parse_bytes(value);
         if (!bytes || *bytes < (uint64_t{64} << 10) || *bytes > (uint64_t{16} << 20) || *bytes % 4096 != 0)
@@ -47,7 +56,7 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
     apply_parameters(
-        "CUDA", index, text, "memory=8G,copy_threads=8,copy_chunk=2M,copy_chunks=2",
+        "CUDA", index, text, "memory=8G,local_memory=48K,copy_threads=8,copy_chunk=2M,copy_chunks=2",
         [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }

@@ -1,5 +1,5 @@
 // clSetKernelArg must refuse what does not fit a parameter, so its errors show what a parameter is. Nothing invalid is passed that an
-// implementation might follow: only null pointers, and zeros, which are a null handle.
+// implementation might follow: only null pointers, zeros, which are a null handle, and images (image_trial.h).
 //
 //                   | 8 zero bytes     | null pointer, 8 bytes
 //   buffer          | accepted         | accepted
@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <proxy/image_trial.h>
 #include <proxy/kernel_trial.h>
 
 namespace polder::proxy {
@@ -29,22 +30,28 @@ constexpr size_t sizes_max = 4;
 
 class Trial {
 public:
-    Trial(const ForeignContext& context, cl_kernel kernel, cl_uint index)
-        : context_(context), kernel_(kernel), index_(index) {}
+    Trial(const ForeignContext& context, ImageTrial& images, cl_kernel kernel, cl_uint index)
+        : context_(context), images_(images), kernel_(kernel), index_(index) {}
 
     [[nodiscard]] std::optional<Parameter> parameter() const {
         const bool takes_null = set(handle_bytes, nullptr) == CL_SUCCESS;
         const cl_int zeros = set(handle_bytes, zeros_.data());
         if (takes_null)
             return Parameter{zeros == CL_SUCCESS ? Kind::global_pointer : Kind::local_pointer, handle_bytes};
-        if (zeros == CL_INVALID_MEM_OBJECT || zeros == CL_INVALID_SAMPLER)
-            return std::nullopt;
-        return value();
+        if (zeros == CL_INVALID_SAMPLER)
+            return Parameter{Kind::sampler, handle_bytes};
+        return zeros == CL_INVALID_MEM_OBJECT ? image() : value();
     }
 
 private:
     [[nodiscard]] cl_int set(size_t size, const void* value) const {
         return context_.cl.clSetKernelArg(kernel_, index_, size, value);
+    }
+    [[nodiscard]] std::optional<Parameter> image() const {
+        const std::optional<ImageTrial::Taken> taken = images_.try_parameter(kernel_, index_);
+        if (!taken)
+            return std::nullopt;
+        return Parameter{Kind::image, handle_bytes, taken->type, taken->use};
     }
     [[nodiscard]] std::optional<Parameter> value() const {
         size_t sizes = 0;
@@ -61,6 +68,7 @@ private:
 
     alignas(128) static constexpr std::array<std::byte, size_max> zeros_{};
     const ForeignContext& context_;
+    ImageTrial& images_;
     const cl_kernel kernel_;
     const cl_uint index_;
 };
@@ -71,11 +79,13 @@ Result<void> examine(const ForeignContext& context, cl_kernel kernel, driver::Ma
     cl_uint count = 0;
     if (const cl_int code = cl.clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof count, &count, nullptr))
         return fail(context.error(code, "clGetKernelInfo"));
+    ImageTrial images(context);
     for (cl_uint i = 0; i < count; ++i) {
-        const std::optional<Parameter> parameter = Trial(context, kernel, i).parameter();
+        const std::optional<Parameter> parameter = Trial(context, images, kernel, i).parameter();
         if (!parameter)
-            return fail(Status::invalid_binary, "parameter " + std::to_string(i) + " of kernel " + result.name +
-                                                    " is an image or a sampler, or its size cannot be found out");
+            return fail(Status::invalid_binary,
+                        "parameter " + std::to_string(i) + " of kernel " + result.name +
+                            " is an image of a type that cannot be found out, or a value of such a size");
         result.parameters.push_back(*parameter);
     }
     size_t required[3] = {};

@@ -9,7 +9,7 @@
 
 namespace polder::proxy {
 
-// invalid_binary for a kernel that takes images or samplers, as far as that shows, and for one with a value of unknown size.
+// invalid_binary for a kernel with an image of unknown type, as far as that shows, and for one with a value of unknown size.
 [[nodiscard]] Result<driver::MachineCodeKernel> examine(const ForeignContext& context, cl_program program,
                                                         const std::string& name);
 // Sorted.

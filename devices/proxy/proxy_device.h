@@ -25,6 +25,7 @@ public:
     create_sub_device(std::span<const uint32_t> compute_units) override;
     [[nodiscard]] uint64_t now_ns() const override;
 
+    [[nodiscard]] driver::ProgramBinaries* program_binaries() override { return this; }
     // Of ProgramBinaries, in program_binaries.cpp.
     [[nodiscard]] std::string machine_code_of(const driver::LoadedKernel& kernel) override;
     [[nodiscard]] Result<Binary> read(std::span<const std::byte> bytes) override;

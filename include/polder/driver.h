@@ -35,6 +35,7 @@
 
 namespace polder::driver {
 
+class ProgramBinaries;
 class Queue;
 
 // A point on a queue's monotonic timeline; complete when the queue's counter reaches `value`.
@@ -361,6 +362,8 @@ struct DeviceInfo {
     uint64_t region_bytes = 0;
     CacheInfo global_cache;
     bool local_memory_is_dedicated = false;
+    // CL_DEVICE_LOCAL_MEM_SIZE, where programs should plan with less than a work-group can have (decision 213). 0: code.local_memory_bytes.
+    uint64_t planned_local_memory_bytes = 0;
     uint32_t preferred_vector_bytes = 16;
     uint64_t base_address_alignment = 128;
     uint64_t timer_resolution_ns = 1;
@@ -409,6 +412,7 @@ public:
     [[nodiscard]] virtual const KernelAddresses* kernel_addresses() const { return nullptr; }
     [[nodiscard]] virtual VirtualMemory* virtual_memory() { return nullptr; }
     [[nodiscard]] virtual UnifiedMemory* unified_memory() { return nullptr; }
+    [[nodiscard]] virtual ProgramBinaries* program_binaries() { return nullptr; }  // polder/program_binaries.h
 };
 
 // One kind of device. Registered by its folder's `make_<name>_driver()` in devices/drivers.h.

@@ -11,8 +11,11 @@ namespace polder::driver {
 // A kernel in machine code, as far as the implementation reports it.
 struct MachineCodeKernel {
     struct Parameter {
-        KernelParameter::Kind kind = KernelParameter::Kind::value;  // no image and no sampler
-        uint32_t size = 0;
+        KernelParameter::Kind kind = KernelParameter::Kind::value;
+        uint32_t size = 0;  // for clSetKernelArg
+        // Of images.
+        ImageType image_type = ImageType::image_2d;
+        ImageUse image_use = ImageUse::read_write;
     };
     std::string name;
     std::vector<Parameter> parameters;
@@ -34,10 +37,5 @@ public:
     // parameters that cannot be found out.
     [[nodiscard]] virtual Result<Binary> read(std::span<const std::byte> bytes) = 0;
 };
-
-// Null for a device without the ability. One that has it derives from the class.
-[[nodiscard]] inline ProgramBinaries* program_binaries_of(Device& device) {
-    return dynamic_cast<ProgramBinaries*>(&device);
-}
 
 }  // namespace polder::driver

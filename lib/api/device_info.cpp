@@ -379,7 +379,9 @@ const Query memory_queries[] = {
     POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_CACHE_SIZE, cl_ulong, device.info().global_cache.size_bytes)
     POLDER_VALUE(CL_DEVICE_LOCAL_MEM_TYPE, cl_device_local_mem_type,
                  device.info().local_memory_is_dedicated ? CL_LOCAL : CL_GLOBAL)
-    POLDER_VALUE(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong, device.info().code.local_memory_bytes)
+    POLDER_VALUE(CL_DEVICE_LOCAL_MEM_SIZE, cl_ulong,
+                 device.info().planned_local_memory_bytes ? device.info().planned_local_memory_bytes
+                                                          : device.info().code.local_memory_bytes)
     POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_BUFFER_SIZE, cl_ulong, runtime::max_constant_bytes(device))
     POLDER_VALUE(CL_DEVICE_MAX_CONSTANT_ARGS, cl_uint,
                  limit(device, static_cast<uint32_t>(runtime::parameter_bytes_max / sizeof(void*)),

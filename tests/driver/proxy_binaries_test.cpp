@@ -11,7 +11,7 @@ using Kind = driver::KernelParameter::Kind;
 
 class ProxyBinaries : public ProxyDriver {
 protected:
-    driver::ProgramBinaries& binaries() { return *driver::program_binaries_of(device()); }
+    driver::ProgramBinaries& binaries() { return *device().program_binaries(); }
     static uint64_t calls(const char* call) { return fake_icd::find<fake_icd::Calls>("fake_icd_calls")(call); }
     static int64_t live() { return fake_icd::find<fake_icd::Live>("fake_icd_live")(); }
 
@@ -97,11 +97,11 @@ TEST_F(ProxyBinaries, ACheckedDeviceHasTheAbilityOfItsDevice) {
         return std::move(*drivers.back()->open(0, SpaceId{9}, parameters));
     };
     const auto proxy = checked("proxy", "memory=64M,icd=" POLDER_FAKE_ICD);
-    driver::ProgramBinaries* const wrapped = driver::program_binaries_of(*proxy);
+    driver::ProgramBinaries* const wrapped = proxy->program_binaries();
     ASSERT_NE(wrapped, nullptr);
     const std::string bytes = "fake binary\nkernel void k() {}";
     EXPECT_TRUE(wrapped->read(std::as_bytes(std::span(bytes))).has_value());
-    EXPECT_EQ(driver::program_binaries_of(*checked("discrete", "")), nullptr);
+    EXPECT_EQ(checked("discrete", "")->program_binaries(), nullptr);
 }
 
 TEST_F(ProxyBinaries, ParametersAreFoundByTrial) {
@@ -122,10 +122,38 @@ TEST_F(ProxyBinaries, ParametersAreFoundByTrial) {
     EXPECT_EQ(parameters(1), (List{{Kind::value, 1}, {Kind::value, 8}, {Kind::value, 16}, {Kind::value, 12}}));
 }
 
+TEST_F(ProxyBinaries, ImagesAndSamplersAreFoundByTrial) {
+    using driver::ImageType;
+    using driver::ImageUse;
+    static_cast<void>(device());
+    const int64_t before = live();
+    const auto read_binary =
+        read("kernel void k(read_only image2d_t a, write_only image3d_t b, read_write image2d_array_t c, sampler_t s, "
+             "read_only image1d_t d, write_only image1d_array_t e, read_only image1d_buffer_t f, int g) {}");
+    ASSERT_TRUE(read_binary.has_value()) << read_binary.error().detail();
+    const auto& parameters = read_binary->kernels.at(0).parameters;
+    ASSERT_EQ(parameters.size(), 8u);
+    const std::pair<size_t, std::pair<ImageType, ImageUse>> images[] = {
+        {0, {ImageType::image_2d, ImageUse::read}},       {1, {ImageType::image_3d, ImageUse::write}},
+        {2, {ImageType::array_2d, ImageUse::read_write}}, {4, {ImageType::image_1d, ImageUse::read}},
+        {5, {ImageType::array_1d, ImageUse::write}},      {6, {ImageType::buffer_1d, ImageUse::read}}};
+    for (const auto& [index, image] : images) {
+        EXPECT_EQ(parameters[index].kind, Kind::image) << index;
+        EXPECT_EQ(std::pair(parameters[index].image_type, parameters[index].image_use), image) << index;
+    }
+    EXPECT_EQ(parameters[3].kind, Kind::sampler);
+    EXPECT_EQ(parameters[7].kind, Kind::value);
+    EXPECT_EQ(live(), before);
+    // Without images to try, the type is not known.
+    fail_call("clCreateImage", CL_OUT_OF_RESOURCES);
+    EXPECT_FALSE(read("kernel void k(read_only image2d_t a) {}").has_value());
+    mend("clCreateImage");
+}
+
 TEST_F(ProxyBinaries, KernelsWhoseParametersAreNotKnownAreRefused) {
     static_cast<void>(device());
     const int64_t before = live();
-    for (const char* const parameter : {"read_only image2d_t i", "sampler_t s", "struct s"}) {
+    for (const char* const parameter : {"any image", "struct s"}) {
         const auto refused = read(std::string("kernel void k(int a, ") + parameter + ") {}");
         ASSERT_FALSE(refused.has_value()) << parameter;
         EXPECT_EQ(refused.error().status(), Status::invalid_binary);

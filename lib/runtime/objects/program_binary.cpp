@@ -63,7 +63,7 @@ Result<BuiltModule> from_implementation(std::span<const std::byte> bytes, driver
 }
 
 std::string machine_code_of(const DeviceBuild& build, Device& device) {
-    driver::ProgramBinaries* const binaries = driver::program_binaries_of(device.driver());
+    driver::ProgramBinaries* const binaries = device.driver().program_binaries();
     if (!binaries || !build.code || build.code->module().kernels().empty())
         return build.built->machine_code;
     const Result<const LoadedCode*> code = build.code->kernel(build.code->module().kernels().front());
@@ -97,8 +97,7 @@ std::vector<std::byte> to_binary(const DeviceBuild& build, Device& device) {
 }
 
 Result<BuiltModule> from_binary(std::span<const std::byte> bytes, Device& device) {
-    if (driver::ProgramBinaries* const others = driver::program_binaries_of(device.driver());
-        others && !is_of_polder(bytes))
+    if (driver::ProgramBinaries* const others = device.driver().program_binaries(); others && !is_of_polder(bytes))
         return from_implementation(bytes, *others);
     Header header;
     uint64_t sum = 0;

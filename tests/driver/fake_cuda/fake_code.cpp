@@ -1,5 +1,6 @@
 // Code of the fake libcuda: modules, kernels and launches. Machine code is PTX behind a header with a hash and the version of the library,
 // which refuses the code of another one.
+#include "../../support/ptx_assembler.h"
 #include "fake_entry.h"
 
 #include <cstdio>
@@ -59,8 +60,19 @@ void log_refusal(const Options& options, const std::string& log) {
             std::snprintf(static_cast<char*>(value), size, "%s", log.c_str());
 }
 
-// The processor of the GPU that cuDeviceGetAttribute describes.
-constexpr unsigned processor = 90;
+// What the interpreter or NVIDIA's assembler objects to goes to `log`. Null then.
+std::shared_ptr<const polder::ptx::Module> parsed(const std::string& text, std::string& log) {
+    const unsigned processor = state().processor;
+    std::shared_ptr<const polder::ptx::Module> module = polder::ptx::Module::load(text, processor, log);
+    if (module && state().assembles) {
+        log = polder::test::assembler_errors(text, "sm_" + std::to_string(processor));
+        if (!log.empty()) {
+            std::fprintf(stderr, "fake CUDA: %s\n", log.c_str());
+            return nullptr;
+        }
+    }
+    return module;
+}
 
 Options listed(unsigned count, const JitOption* options, void** values) {
     Options list;
@@ -81,7 +93,8 @@ EXPORT Code cuModuleLoadDataEx(Module* module, const void* image, unsigned count
     if (is_machine_code && text.empty())
         return invalid_image;
     std::string log;
-    std::shared_ptr<const polder::ptx::Module> loaded = polder::ptx::Module::load(text, processor, log);
+    std::shared_ptr<const polder::ptx::Module> loaded =
+        is_machine_code ? polder::ptx::Module::load(text, state().processor, log) : parsed(text, log);
     if (!loaded) {
         log_refusal(listed(count, options, values), log);
         return invalid_ptx;
@@ -108,7 +121,7 @@ EXPORT Code cuLinkAddData_v2(Link link, JitInput type, void* data, size_t size, 
         return invalid_value;
     link->ptx = text;
     std::string log;
-    if (polder::ptx::Module::load(link->ptx, processor, log))
+    if (parsed(link->ptx, log))
         return code_success;
     log_refusal(link->options, log);
     return invalid_ptx;

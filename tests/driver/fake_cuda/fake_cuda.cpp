@@ -119,8 +119,8 @@ EXPORT Code cuDeviceGetAttribute(int* value, Attribute attribute, Device) try {
     case attribute_clock_rate_khz: *value = 1'000'000; break;
     case attribute_multiprocessor_count: *value = 4; break;
     case attribute_l2_cache_bytes: *value = 1 << 20; break;
-    case attribute_compute_capability_major: *value = 9; break;
-    case attribute_compute_capability_minor: *value = 0; break;
+    case attribute_compute_capability_major: *value = static_cast<int>(state().processor / 10); break;
+    case attribute_compute_capability_minor: *value = static_cast<int>(state().processor % 10); break;
     case attribute_host_pointer_of_registered_memory:
         *value = std::getenv("FAKE_CUDA_OTHER_POINTERS") == nullptr ? 1 : 0;
         break;

@@ -7,7 +7,8 @@
 // context, asynchronous copies from or to host memory that is not pinned, memory beyond the GPU's.
 //
 // These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256);
-// FAKE_CUDA_OTHER_POINTERS: kernels do not use registered memory at the host's addresses.
+// FAKE_CUDA_OTHER_POINTERS: kernels do not use registered memory at the host's addresses. FAKE_CUDA_PROCESSOR: 90 for sm_90 (the default).
+// FAKE_CUDA_ASSEMBLES: NVIDIA's assembler must accept all PTX, too (support/ptx_assembler.h).
 #pragma once
 
 #include <cstdint>

@@ -109,6 +109,8 @@ State& state() {
             const char* const text = std::getenv(name);
             return text ? std::strtoull(text, nullptr, 10) : standard;
         };
+        made->processor = static_cast<unsigned>(number("FAKE_CUDA_PROCESSOR", 90));
+        made->assembles = number("FAKE_CUDA_ASSEMBLES", 0) != 0;
         const uint64_t count = number("FAKE_CUDA_DEVICES", 2);
         for (uint64_t i = 0; i < count; ++i) {
             made->contexts.emplace_back();

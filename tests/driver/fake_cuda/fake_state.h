@@ -110,6 +110,8 @@ struct State {
     std::map<std::string, uint64_t> bytes;  // copied, allocated
     std::atomic<bool> is_held{false};
     int driver_version = 12040;
+    unsigned processor = 90;  // 90: sm_90
+    bool assembles = false;  // PTX is passed to NVIDIA's assembler, too
     std::string last_fault;
     struct Mapping {
         uint64_t size;

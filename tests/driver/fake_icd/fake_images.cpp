@@ -26,12 +26,14 @@ cl_int CL_API_CALL supported_formats(cl_context, cl_mem_flags flags, cl_mem_obje
     return CL_SUCCESS;
 }
 
-cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags, const cl_image_format* format,
+cl_mem CL_API_CALL create_image(cl_context context, cl_mem_flags flags, const cl_image_format* format,
                                 const cl_image_desc* description, void*, cl_int* code) {
     *code = enter("clCreateImage");
     if (*code)
         return nullptr;
     auto image = std::make_unique<_cl_mem>(context);
+    image->type = description->image_type;
+    image->image_flags = flags;
     polder::ImageDescriptor& shape = image->image;
     shape.element_bytes =
         format->image_channel_data_type == CL_FLOAT && format->image_channel_order == CL_RGBA ? 16 : 4;

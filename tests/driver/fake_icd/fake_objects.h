@@ -80,6 +80,8 @@ struct _cl_mem : polder::fake_icd::OfContext {
     size_t origin = 0;
     size_t size = 0;
     polder::ImageDescriptor image{};  // of an image, without the address
+    cl_mem_object_type type = CL_MEM_OBJECT_BUFFER;
+    cl_mem_flags image_flags = 0;
     [[nodiscard]] std::byte* data() const { return bytes->data() + origin; }
 };
 
@@ -131,6 +133,8 @@ struct _cl_kernel : polder::fake_icd::Counted {
     struct Parameter {
         polder::driver::KernelParameter::Kind kind;
         uint32_t size;  // of a value; 0: any
+        cl_mem_object_type image = 0;  // the only type that it takes; 0: any
+        cl_mem_flags refused = 0;  // images that were created with it
     };
     std::vector<std::optional<Parameter>> parameters;  // one for each argument; none: not known
     struct Argument {

@@ -17,6 +17,25 @@ using Kind = polder::driver::KernelParameter::Kind;
 
 constexpr std::string_view binary_line = "fake binary\n";
 
+// "read_only image2d_t" and so on. As NVIDIA's implementation has them in binaries: "any image".
+std::optional<_cl_kernel::Parameter> image_parameter_of(std::string_view text) {
+    const auto has = [&](std::string_view word) { return text.find(word) != text.npos; };
+    if (has("any image"))
+        return _cl_kernel::Parameter{Kind::image, 8};
+    const cl_mem_flags refused = has("read_only ")    ? CL_MEM_WRITE_ONLY
+                                 : has("write_only ") ? CL_MEM_READ_ONLY
+                                                      : CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY;
+    for (const auto& [name, type] : {std::pair{"image2d_t", CL_MEM_OBJECT_IMAGE2D},
+                                     {"image3d_t", CL_MEM_OBJECT_IMAGE3D},
+                                     {"image2d_array_t", CL_MEM_OBJECT_IMAGE2D_ARRAY},
+                                     {"image1d_t", CL_MEM_OBJECT_IMAGE1D},
+                                     {"image1d_array_t", CL_MEM_OBJECT_IMAGE1D_ARRAY},
+                                     {"image1d_buffer_t", CL_MEM_OBJECT_IMAGE1D_BUFFER}})
+        if (has(name))
+            return _cl_kernel::Parameter{Kind::image, 8, static_cast<cl_mem_object_type>(type), refused};
+    return std::nullopt;
+}
+
 // "global int* a" and so on. Nothing for a type that is not known here.
 std::optional<_cl_kernel::Parameter> parameter_of(std::string_view text) {
     const auto has = [&](std::string_view word) { return text.find(word) != text.npos; };
@@ -24,8 +43,8 @@ std::optional<_cl_kernel::Parameter> parameter_of(std::string_view text) {
         return _cl_kernel::Parameter{Kind::local_pointer, 0};
     if (has("*"))
         return _cl_kernel::Parameter{Kind::global_pointer, 8};
-    if (has("image2d_t"))
-        return _cl_kernel::Parameter{Kind::image, 8};
+    if (has("image"))
+        return image_parameter_of(text);
     if (has("sampler_t"))
         return _cl_kernel::Parameter{Kind::sampler, 8};
     for (const auto& [name, size] :
@@ -173,6 +192,11 @@ cl_int CL_API_CALL release_kernel(cl_kernel kernel) {
     release(kernel);
     return CL_SUCCESS;
 }
+cl_int check_image(const _cl_kernel::Parameter& parameter, cl_mem image) {
+    if (!image || (parameter.image && image->type != parameter.image))
+        return CL_INVALID_MEM_OBJECT;
+    return image->image_flags & parameter.refused ? CL_INVALID_ARG_VALUE : CL_SUCCESS;
+}
 cl_int check_argument(const _cl_kernel::Parameter& parameter, size_t size, const void* value) {
     uint64_t handle = 0;
     if (value && size == sizeof handle)
@@ -181,7 +205,7 @@ cl_int check_argument(const _cl_kernel::Parameter& parameter, size_t size, const
     case Kind::local_pointer: return value ? CL_INVALID_ARG_VALUE : CL_SUCCESS;
     case Kind::global_pointer:
     case Kind::constant_pointer: return size == sizeof handle ? CL_SUCCESS : CL_INVALID_ARG_SIZE;
-    case Kind::image: return handle ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
+    case Kind::image: return check_image(parameter, reinterpret_cast<cl_mem>(handle));
     case Kind::sampler: return handle ? CL_SUCCESS : CL_INVALID_SAMPLER;
     default: break;
     }

@@ -5,12 +5,42 @@
 #include <compiler/machine_code.h>
 
 #include <algorithm>
+#include <polder/image_abi.h>
 
 namespace polder::compiler {
 namespace {
 
 // Each argument has a place that suits any type.
 constexpr uint32_t code_alignment = 128;
+
+static_assert(code_alignment >= sizeof(ImageDescriptor));
+
+constexpr const char* name_of(driver::ImageType type) {
+    using driver::ImageType;
+    switch (type) {
+    case ImageType::image_3d: return "image3d_t";
+    case ImageType::array_2d: return "image2d_array_t";
+    case ImageType::image_1d: return "image1d_t";
+    case ImageType::array_1d: return "image1d_array_t";
+    case ImageType::buffer_1d: return "image1d_buffer_t";
+    default: return "image2d_t";
+    }
+}
+
+void set_use(KernelArgument& argument, driver::ImageUse use) {
+    using ImageAccess = KernelArgument::ImageAccess;
+    switch (use) {
+    case driver::ImageUse::read:
+        argument.image_access = ImageAccess::read_only;
+        argument.access = Access::read;
+        break;
+    case driver::ImageUse::write:
+        argument.image_access = ImageAccess::write_only;
+        argument.access = Access::write;
+        break;
+    default: argument.image_access = ImageAccess::read_write;
+    }
+}
 
 KernelArgument argument_of(const driver::MachineCodeKernel::Parameter& parameter, uint32_t offset) {
     KernelArgument argument;
@@ -23,6 +53,12 @@ KernelArgument argument_of(const driver::MachineCodeKernel::Parameter& parameter
     } else if (parameter.kind == driver::KernelParameter::Kind::local_pointer) {
         argument.kind = ArgumentKind::local_pointer;
         argument.address_space = AddressSpace::local;
+    } else if (parameter.kind == driver::KernelParameter::Kind::image) {
+        argument.kind = ArgumentKind::image;
+        argument.image_type = name_of(parameter.image_type);
+        set_use(argument, parameter.image_use);
+    } else if (parameter.kind == driver::KernelParameter::Kind::sampler) {
+        argument.kind = ArgumentKind::sampler;
     }
     return argument;
 }
