@@ -1,5 +1,6 @@
 #include "workgroup_harness.h"
 
+#include "targets/host/mask_words.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
@@ -98,8 +99,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::GlobalDCEPass().run(module, modules);
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
     for (llvm::Function& function : module)
-        if (!function.isDeclaration())
+        if (!function.isDeclaration()) {
             load_in_loops(function, functions);
+            pass_masks_as_words(function, machine);
+        }
 }
 
 void give_target_features(llvm::Module& module, const llvm::TargetMachine& machine) {

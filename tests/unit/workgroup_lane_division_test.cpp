@@ -25,6 +25,14 @@ std::vector<T> edges() {
     std::mt19937_64 random(23);
     for (int i = 0; i < 40; ++i)
         values.push_back(static_cast<T>(random() >> (i % 60)));
+    // Products and the numbers before them, so that quotients are next to whole numbers.
+    for (int i = 0; i < 20; ++i) {
+        const auto divisor = static_cast<Unsigned>(random() >> (random() % 64)),
+                   times = static_cast<Unsigned>(random() >> (random() % 64));
+        for (const Unsigned before : {Unsigned{0}, Unsigned{1}})
+            values.push_back(static_cast<T>(divisor * times - before));
+        values.push_back(static_cast<T>(divisor));
+    }
     // The compiler guards divisors that trap (division_guard), which work-group functions alone do not.
     std::erase(values, T{0});
     if (std::is_signed_v<T> && sizeof(T) >= sizeof(int))
@@ -119,6 +127,7 @@ TEST(LaneDivision, ByANumberThatAllLanesShare_IsOneDivision) {
     EXPECT_EQ(program.optimised().find(" urem "), std::string::npos) << program.optimised();
     EXPECT_EQ(program.optimised().find(" fdiv <"), std::string::npos) << program.optimised();
     EXPECT_NE(program.optimised().find(" fdiv double"), std::string::npos) << program.optimised();
+    EXPECT_EQ(program.optimised().find(" fptoui "), std::string::npos) << "eight instructions without AVX-512";
 }
 
 // A binary search: lanes leave its loop one by one. Where a lane has left, the divisor is the constant, too.

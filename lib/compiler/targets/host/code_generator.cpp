@@ -12,6 +12,7 @@
 #include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "machine/retarget.h"
+#include "mask_words.h"
 #include "masked_memory.h"
 #include "minimum_zeros.h"
 #include "module/diagnostics.h"
@@ -146,6 +147,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);
+        pass_masks_as_words(function, machine);
     }
     return verified(module, "the last passes");
 }
