@@ -70,8 +70,8 @@ double cost_of_structure_element(size_t elements, unsigned lanes) {
 
 double weight_of_block(unsigned depth) {
     constexpr double rounds = 8;
-    constexpr unsigned depth_max = 4;
-    return std::pow(rounds, std::min(depth, depth_max));
+    constexpr unsigned weighed_depth_max = 4;
+    return std::pow(rounds, std::min(depth, weighed_depth_max));
 }
 
 unsigned kernel_loops_around(const llvm::Loop& item_loop) {
