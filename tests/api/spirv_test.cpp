@@ -154,6 +154,26 @@ TEST_F(Spirv, BuiltInVariablesMayBeConstants) {
     EXPECT_EQ(run_one(program, "number", 0, 3, 3), (std::vector<cl_uint>{5, 6, 7}));
 }
 
+// DPC++ imports LLVM's functions for which SPIR-V has no instruction.
+TEST_F(Spirv, FunctionsOfLlvmThatComputeIntegers_CanBeImported) {
+    OwnedProgram program = build_il(module_file("imported_intrinsics"));
+    // The id less 1, but not below 0, plus the id rotated left by 30 bits.
+    const auto expected = [](cl_uint id) { return (id == 0 ? 0 : id - 1) + (id << 30 | id >> 2); };
+    EXPECT_EQ(run_one(program, "number", 0, 3, 3), (std::vector<cl_uint>{expected(0), expected(1), expected(2)}));
+}
+
+TEST_F(Spirv, OtherFunctionsOfLlvm_CannotBeImported) {
+    // A type other than that of the name, and a function with effects.
+    for (const auto& [from, to] :
+         {std::pair{"llvm.usub.sat.i32", "llvm.usub.sat.i64"}, std::pair{"llvm.fshl.i32", "llvm.prefetch"}}) {
+        std::string module = module_file("imported_intrinsics");
+        const size_t at = module.find(from);
+        ASSERT_NE(at, std::string::npos);
+        module.replace(at, std::string_view(to).size(), to);
+        expect_refused(module, "the name '" + std::string(to) + "' is reserved");
+    }
+}
+
 TEST_F(Spirv, QueriesAnswerWithTheModuleAndTheVersions) {
     const std::string module = module_file("constants");
     OwnedProgram program = from_il(module);

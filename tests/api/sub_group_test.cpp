@@ -208,5 +208,48 @@ TEST_F(SubGroups, OfAnyWorkGroup_ReturnWhatTheirWorkItemsGave) {
     }
 }
 
+// A private array that is read as a vector and by elements, in a kernel whose work-items are the lanes of a vector. The loop is not
+// unrolled, so that the array stays in memory.
+constexpr const char* vectors_in_private_memory = R"(
+kernel void k(global const int* in, global int* out) {
+    size_t i = get_global_id(0);
+    union { int4 whole; int of[4]; } a, b, difference, result;
+    for (int n = 0; n < 4; ++n) a.of[n] = in[4 * i + n];
+    sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+    for (int n = 0; n < 4; ++n) b.of[n] = in[4 * i + 3 - n];
+    difference.whole = a.whole - b.whole;
+    #pragma nounroll
+    for (int n = 0; n < 4; ++n) {
+        if (difference.of[n] > 100)
+            result.of[n] = 1;
+        else
+            result.of[n] = a.of[n] < b.of[n] ? a.of[n] * 3 : b.of[n] + difference.of[n];
+    }
+    for (int n = 0; n < 4; ++n) out[4 * i + n] = result.of[n];
+}
+)";
+
+TEST_F(SubGroups, VectorsInPrivateMemory_AreReadByElementsToo) {
+    constexpr size_t global = 100, local = 20;  // the last sub-group of a work-group is not whole
+    std::vector<cl_int> in(4 * global), expected(in.size());
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<cl_int>(i * 7919 % 311);
+    for (size_t i = 0; i < in.size(); ++i) {
+        const cl_int a = in[i], b = in[i / 4 * 4 + 3 - i % 4];
+        expected[i] = a - b > 100 ? 1 : a < b ? a * 3 : a;
+    }
+    OwnedProgram vectors = build(vectors_in_private_memory, "-cl-std=CL3.0");
+    OwnedKernel kernel = make_kernel(vectors, "k");
+    for (const cl_device_id device : devices) {
+        OwnedQueue on = make_queue(device);
+        OwnedMem from = make_buffer(in.size() * sizeof(cl_int)), to = make_buffer(in.size() * sizeof(cl_int));
+        write(from, in);
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), from.in()), CL_SUCCESS);
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), to.in()), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &global, &local, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(read<cl_int>(to, in.size(), on), expected);
+    }
+}
+
 }  // namespace
 }  // namespace polder::test

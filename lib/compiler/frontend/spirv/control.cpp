@@ -75,7 +75,8 @@ void call_function(Body& body, const Instruction& instruction) {
     llvm::CallInst* call = body.builder().CreateCall(callee, arguments);
     call->setCallingConv(callee->getCallingConv());
     call->setAttributes(callee->getAttributes());
-    call->addFnAttr(llvm::Attribute::Convergent);
+    if (!callee->isIntrinsic())
+        call->addFnAttr(llvm::Attribute::Convergent);
     if (callee->getReturnType()->isVoidTy())
         return;
     body.define(instruction, call);

@@ -3,6 +3,7 @@
 #include "functions.h"
 
 #include "body.h"
+#include "imported_intrinsics.h"
 #include "symbols.h"
 
 #include <algorithm>
@@ -86,7 +87,7 @@ public:
         for (const EntryPoint& entry : translation_.annotations().entry_points())
             declare_kernel(entry);
         for (FunctionCode& code : functions_)
-            if (code.function == nullptr && !translation_.failed())
+            if (code.function == nullptr && !translation_.failed() && !declare_intrinsic(code))
                 declare(code, symbol_of(translation_, *code.head, "function"));
         for (const FunctionCode& code : functions_)
             if (!translation_.failed())
@@ -155,6 +156,21 @@ private:
         for (unsigned i = 0; i < code.parameters.size(); ++i)
             declare_parameter(*code.head, *code.function->getArg(i), code.parameters[i],
                               translation_.types().get(type_id).members[i]);
+    }
+
+    // Returns whether the function is one of LLVM's, which the module imports.
+    [[nodiscard]] bool declare_intrinsic(FunctionCode& code) {
+        const auto linkage = translation_.annotations().linkage(code.head->result);
+        const uint32_t type_id = code.head->operand(1);
+        auto* type = llvm::dyn_cast_or_null<llvm::FunctionType>(translation_.types().llvm(type_id));
+        if (!linkage || linkage->type != spv::LinkageTypeImport || !code.body.empty() || type == nullptr ||
+            type->getNumParams() != code.parameters.size())
+            return false;
+        code.function = imported_intrinsic(translation_.module(), linkage->name, *type);
+        if (code.function == nullptr)
+            return false;
+        translation_.define(code.head->result, type_id, code.function);
+        return true;
     }
 
     static void add_control(llvm::Function& function, uint32_t control) {

@@ -99,7 +99,9 @@ MangledName& MangledName::add_const_pointer(uint32_t type, Sign sign) {
 }
 
 MangledName& MangledName::add_void_pointer(uint32_t type) {
-    return append("P" + qualifiers(types_.get(type), {}) + "v");
+    std::string code = "P";
+    code.append(qualifiers(types_.get(type), {})).append("v");
+    return append(code);
 }
 
 MangledName& MangledName::add_code(std::string_view code) { return append(std::string{code}); }

@@ -118,9 +118,15 @@ private:
                     const auto is_here = [&](const llvm::User* user) {
                         return plan_.loop->contains(llvm::cast<llvm::Instruction>(user));
                     };
+                    const auto is_in_no_loop = [&](const llvm::User* user) {
+                        return plan_.loops->getLoopFor(llvm::cast<llvm::Instruction>(user)->getParent()) == nullptr;
+                    };
                     // Variables that live from one loop to the next are in arrays (regions/carried_values.h).
                     if (plan_.kind == LoopKind::work_items && !llvm::all_of(variable->users(), is_here))
                         return fail("a private array is used in several loops");
+                    // A sub-group that may not be whole has another loop, which uses the same variables.
+                    if (llvm::any_of(variable->users(), is_in_no_loop))
+                        return fail("a private array is used outside of the loops over work-items");
                     plan_.privates.add(*variable);
                 }
         return true;

@@ -14,6 +14,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
@@ -101,6 +102,40 @@ void forget_lifetimes(llvm::Function& function) {
                 instruction.eraseFromParent();
 }
 
+// Copies addresses of private variables that are computed in the entry block to the places where they are used, because lanes have other
+// addresses. ScalarizerPass computes those of a vector's elements right after the variable.
+struct ComputeAddressesWhereUsed : llvm::PassInfoMixin<ComputeAddressesWhereUsed> {
+    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
+        llvm::SmallVector<llvm::GetElementPtrInst*> addresses;
+        for (llvm::Instruction& instruction : function.getEntryBlock())
+            if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
+                if (llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+                    addresses.push_back(address);
+        // From the last to the first: an address may be computed from an earlier one.
+        for (llvm::GetElementPtrInst* address : llvm::reverse(addresses))
+            copy_to_uses(*address);
+        llvm::PreservedAnalyses preserved;
+        preserved.preserveSet<llvm::CFGAnalyses>();
+        return preserved;
+    }
+
+private:
+    static void copy_to_uses(llvm::GetElementPtrInst& address) {
+        for (llvm::Use& use : llvm::make_early_inc_range(address.uses())) {
+            auto* user = llvm::cast<llvm::Instruction>(use.getUser());
+            if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(user))
+                user = phi->getIncomingBlock(use)->getTerminator();
+            if (user->getParent() == address.getParent())
+                continue;
+            llvm::Instruction* const copy = address.clone();
+            copy->insertBefore(user->getIterator());
+            use.set(copy);
+        }
+        if (address.use_empty())
+            address.eraseFromParent();
+    }
+};
+
 // Changes the function to the form that the vectorizer handles: no switches, canonical loops, no explicit vectors.
 void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     forget_lifetimes(function);
@@ -109,6 +144,7 @@ void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analy
     options.ScalarizeLoadStore = true;
     options.ScalarizeVariableInsertExtract = true;
     passes.addPass(llvm::ScalarizerPass(options));
+    passes.addPass(ComputeAddressesWhereUsed());
     passes.addPass(llvm::EarlyCSEPass());
     passes.addPass(llvm::LowerSwitchPass());
     passes.addPass(llvm::LoopSimplifyPass());
