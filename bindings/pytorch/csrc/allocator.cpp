@@ -122,9 +122,26 @@ public:
     // A release waits for the commands that use the memory (memory.h).
     bool record_event(void* address, void*, c10::Stream) override { return is_pinned(address); }
     void empty_cache() override {}
-    at::HostStats get_stats() override { return {}; }
-    void reset_accumulated_stats() override {}
-    void reset_peak_stats() override {}
+    // Released memory is not kept, so that all is active.
+    at::HostStats get_stats() override {
+        at::HostStats stats;
+        if (!Platform::is_initialized())
+            return stats;
+        const PinnedCounts counts = pinned_counts();
+        stats.active_requests = stats.allocations = stat_of(counts.allocations);
+        stats.active_bytes = stats.allocated_bytes = stat_of(counts.requested);
+        stats.num_host_alloc = counts.allocations.added;
+        stats.num_host_free = counts.allocations.removed;
+        return stats;
+    }
+    void reset_accumulated_stats() override {
+        if (Platform::is_initialized())
+            reset_pinned_counts(false);
+    }
+    void reset_peak_stats() override {
+        if (Platform::is_initialized())
+            reset_pinned_counts(true);
+    }
 };
 
 DeviceMemory device_memory;

@@ -5,6 +5,7 @@
 #include "ops/kernels.h"
 #include "program.h"
 
+#include <ATen/core/CachingHostAllocator.h>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -35,6 +36,15 @@ std::vector<int64_t> memory_blocks(int64_t index) {
     return numbers;
 }
 
+// Of the allocations of pinned memory, then of their bytes: now, peak, added, removed.
+std::vector<int64_t> pinned_stats() {
+    const at::HostStats stats = at::getHostAllocator(at::kPrivateUse1)->get_stats();
+    std::vector<int64_t> numbers;
+    for (const auto& stat : {stats.active_requests, stats.active_bytes})
+        numbers.insert(numbers.end(), {stat.current, stat.peak, stat.allocated, stat.freed});
+    return numbers;
+}
+
 // The names of operators that ran on the CPU, and their counts.
 std::tuple<std::vector<std::string>, std::vector<int64_t>> fallbacks() {
     std::tuple<std::vector<std::string>, std::vector<int64_t>> all;
@@ -59,6 +69,9 @@ TORCH_LIBRARY(opencl, m) {
     m.def("why_none", [] { return Platform::get().why_none(); });
     m.def("default_generator", [](int64_t index) { return default_generator(static_cast<int>(index)); });
     m.def("memory_blocks", [](int64_t index) { return memory_blocks(index); });
+    m.def("pinned_stats", [] { return pinned_stats(); });
+    m.def("reset_accumulated_pinned_stats", [] { at::getHostAllocator(at::kPrivateUse1)->reset_accumulated_stats(); });
+    m.def("reset_peak_pinned_stats", [] { at::getHostAllocator(at::kPrivateUse1)->reset_peak_stats(); });
     m.def("set_memory_fraction",
           [](int64_t index, double fraction) { set_memory_fraction(static_cast<int>(index), fraction); });
     m.def("fallbacks", [] { return fallbacks(); });

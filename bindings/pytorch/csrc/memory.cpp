@@ -37,6 +37,7 @@ struct Heap {
     std::vector<MemoryCounts> counts = std::vector<MemoryCounts>(Platform::get().devices().size());
     std::vector<size_t> bytes_max = std::vector<size_t>(Platform::get().devices().size(), SIZE_MAX);
     std::map<uint64_t, Pinned> pinned;
+    PinnedCounts pinned_counts;
 
     // The block that contains `address`, or the end.
     std::map<uint64_t, Block>::iterator find(uint64_t address) {
@@ -114,6 +115,13 @@ void release(const Block& block) {
         munmap(pointer(block.address), block.capacity);
     else if (!block.buffer)
         Platform::get().functions().free(Platform::get().device(block.device).context, pointer(block.address));
+}
+
+void reset(Counts& counts, bool peaks) {
+    if (peaks)
+        counts.peak = counts.current;
+    else
+        counts.added = counts.removed = 0;
 }
 
 // Releases deferred blocks that commands no longer use. The caller holds the heap's lock, as for the next two functions.
@@ -362,12 +370,8 @@ void reset_counts(int device, bool peaks) {
     static_cast<void>(Platform::get().device(device));
     const std::lock_guard lock(heap().mutex);
     MemoryCounts& counts = heap().counts[static_cast<size_t>(device)];
-    for (Counts* each : {&counts.allocations, &counts.requested, &counts.from_implementation}) {
-        if (peaks)
-            each->peak = each->current;
-        else
-            each->added = each->removed = 0;
-    }
+    for (Counts* each : {&counts.allocations, &counts.requested, &counts.from_implementation})
+        reset(*each, peaks);
     if (!peaks)
         counts.out_of_memory = counts.retries = 0;
 }
@@ -415,8 +419,11 @@ void* allocate_pinned(size_t bytes) {
     if (is_ours)  // a platform whose devices do not share the host's memory: page-aligned memory is the best there is
         address = std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
     TORCH_CHECK_WITH(OutOfMemoryError, address != nullptr, "opencl: no pinned memory of ", bytes, " bytes");
-    const std::lock_guard lock(heap().mutex);
-    heap().pinned.emplace(number(address), Pinned{bytes, is_ours});
+    Heap& all = heap();
+    const std::lock_guard lock(all.mutex);
+    all.pinned.emplace(number(address), Pinned{bytes, is_ours});
+    all.pinned_counts.allocations.add(1);
+    all.pinned_counts.requested.add(static_cast<int64_t>(bytes));
     return address;
 }
 
@@ -430,6 +437,8 @@ void free_pinned(void* address) noexcept {
             return;
         pinned = found->second;
         all.pinned.erase(found);
+        all.pinned_counts.allocations.remove(1);
+        all.pinned_counts.requested.remove(static_cast<int64_t>(pinned.bytes));
     }
     if (is_in_bad_fork())
         return;
@@ -459,6 +468,17 @@ bool is_pinned(const void* address) {
         return false;
     --after;
     return number(address) - after->first < after->second.bytes;
+}
+
+PinnedCounts pinned_counts() {
+    const std::lock_guard lock(heap().mutex);
+    return heap().pinned_counts;
+}
+
+void reset_pinned_counts(bool peaks) {
+    const std::lock_guard lock(heap().mutex);
+    reset(heap().pinned_counts.allocations, peaks);
+    reset(heap().pinned_counts.requested, peaks);
 }
 
 }  // namespace torch_opencl

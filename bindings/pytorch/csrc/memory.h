@@ -83,5 +83,11 @@ bool implementation_statistics(int device, cl_memory_statistics_polder* statisti
 void* allocate_pinned(size_t bytes);
 void free_pinned(void* address) noexcept;
 bool is_pinned(const void* address);
+struct PinnedCounts {
+    Counts allocations;
+    Counts requested;  // bytes
+};
+PinnedCounts pinned_counts();
+void reset_pinned_counts(bool peaks);
 
 }  // namespace torch_opencl

@@ -85,3 +85,68 @@ def test_kernels_run_on_the_device_of_their_tensors(calls, two_devices):
         with torch.opencl.device(two_devices[0]):
             kernel(x, y, 6, 1)
         assert y.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+
+
+def numbers(*sizes):
+    return torch.randn(sizes, generator=torch.Generator().manual_seed(sum(sizes)))
+
+
+def whole(x):
+    return tuple(x.shape), tuple(x.stride()), 0
+
+
+def test_a_product_of_parts_of_tensors(calls, device):
+    """a is transposed and begins after other elements, b is every second column, and out has rows in between."""
+    a, b, out = numbers(40, 30), numbers(20, 14), torch.full((16, 9), 7.0)
+    product = calls.opencl_product(((8, 7), (18, 2), 1), ((8, 20), (1, 30), 3 + 30 * 5), ((20, 7), (14, 2), 1), alpha=0.5)
+    on_device = [x.to(device) for x in (out, a, b)]
+    assert product(*on_device) is None
+    out.as_strided((8, 7), (18, 2), 1).copy_(0.5 * a.as_strided((8, 20), (1, 30), 3 + 30 * 5) @ b[:, 1::2])
+    torch.testing.assert_close(on_device[0].cpu(), out)
+    on_device = [torch.zeros(10 + x.numel(), device=device)[10:].copy_(x.flatten().to(device)) for x in (torch.zeros(16, 9), a, b)]
+    product(*on_device)  # tensors of the same memory with an offset of their own
+    torch.testing.assert_close(on_device[0].cpu().view(16, 9)[0::2, 1::2][:, :4], out[0::2, 1::2][:, :4])
+
+
+@pytest.mark.parametrize("sizes", [(), (9,), (5, 1), (5, 9)])
+def test_a_product_with_something_added(sizes, calls, device):
+    a, b, c = numbers(5, 70), numbers(70, 9), numbers(*sizes)
+    out = torch.empty(5, 9, device=device)
+    calls.opencl_product(whole(out), whole(a), whole(b), whole(c), alpha=2, beta=-3)(out, a.to(device), b.to(device), c.to(device))
+    torch.testing.assert_close(out.cpu(), 2 * a @ b - 3 * c, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_products_of_a_batch(dtype, calls, device):
+    a, b = numbers(3, 5, 70).to(dtype), numbers(3, 9, 70).to(dtype)
+    out = torch.empty(3, 5, 9, device=device, dtype=dtype)
+    calls.opencl_product(whole(out), whole(a), ((3, 70, 9), (630, 1, 70), 0))(out, a.to(device), b.to(device))
+    limits = {"rtol": 1e-5, "atol": 1e-5} if dtype == torch.float32 else {"rtol": 2e-2, "atol": 1e-1}
+    torch.testing.assert_close(out.cpu(), a @ b.transpose(1, 2), **limits)
+
+
+def test_products_that_do_not_fit(calls, device):
+    row, square = ((1, 4), (4, 1), 0), ((4, 4), (4, 1), 0)
+    for places in ((square, row, square), (row, square, square), (row, row, row), (((4,), (1,), 0),) * 3,
+                   (((1, 4), (4,), 0), row, square), (((1, 4), (4, 1), -1), row, square), (row, row, square, ((3,), (1,), 0)),
+                   (row, row, square, square)):
+        with pytest.raises(ValueError):
+            calls.opencl_product(*places)
+    for places in ((row, row), (row, row, 5), (row, row, ((4, 4), (4, 1))), (row, row, ([4, 4], (4, 1), 0)), (row, row, ((4, 4.5), (4, 1), 0))):
+        with pytest.raises(TypeError):
+            calls.opencl_product(*places)
+    product = calls.opencl_product(row, row, square)
+    x, y = torch.ones(1, 4, device=device), torch.ones(4, 4, device=device)
+    out = torch.empty(1, 4, device=device)
+    product(out, x, y)
+    assert out.tolist() == [[4.0] * 4]
+    for arguments in ((), (out, x), (out, x, y, x), (out, x, None), (out, x.half(), y)):
+        with pytest.raises(TypeError):
+            product(*arguments)
+    for arguments in ((out, x, x), (torch.ones(1, 4), x, y), (torch.empty(3, device=device), x, y)):
+        with pytest.raises(ValueError):
+            product(*arguments)
+    with pytest.raises(RuntimeError, match="same device"):
+        product(out, torch.ones(1, 4), y)
+    with pytest.raises(TypeError):
+        type(product)()

@@ -141,6 +141,19 @@ def test_indices(device):
                            torch.zeros_like(x).scatter_add(1, j, x[:, :4])), floats(12, 9), i, j, device=device)
 
 
+def test_products_are_called_without_the_dispatcher(device):
+    from torch._inductor.utils import run_and_get_code
+
+    def work(x, w, b, y):
+        hidden = F.gelu(F.linear(x, w, b))
+        return hidden.t() @ x[:, :40], torch.bmm(y, y.transpose(1, 2)), torch.baddbmm(y[:, :, :6], y, y.transpose(1, 2), beta=0.5, alpha=2)
+
+    inputs = floats(30, 50), floats(70, 50), floats(70), floats(4, 6, 8)
+    check(work, *inputs, device=device, rtol=1e-4, atol=1e-4)
+    _, codes = run_and_get_code(torch.compile(work), *[value.to(device) for value in inputs])
+    assert codes[0].count(" = opencl_product(") == 4 and "extern_kernels.mm" not in codes[0] and "extern_kernels.addmm" not in codes[0]
+
+
 def test_an_index_outside_of_the_tensor_is_harmless(device):
     compiled = torch.compile(lambda x, i: x[i] * 2)
     got = compiled(torch.arange(10.0, device=device), torch.tensor([1, 10 ** 12, -10 ** 12], device=device))

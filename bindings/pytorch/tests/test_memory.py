@@ -227,6 +227,24 @@ def test_pinned_memory(device):
     assert torch.equal(z, torch.arange(1000.0))
 
 
+def test_figures_of_pinned_memory(device):
+    torch.ones(1, device=device)
+    before = torch.opencl.host_memory_stats()
+    x, y = (torch.empty(size, dtype=torch.uint8, pin_memory=True) for size in (1000, 500))
+    del y
+    after = torch.opencl.host_memory_stats()
+    grown = {name: after[name] - before[name] for name in after}
+    assert grown["active_bytes.current"] == grown["allocated_bytes.current"] == 1000 and grown["active_bytes.allocated"] == 1500
+    assert grown["active_requests.current"] == 1 and grown["num_host_alloc"] == 2 and grown["num_host_free"] == 1
+    assert after["active_bytes.peak"] >= before["active_bytes.current"] + 1500
+    torch.opencl.reset_peak_host_memory_stats()
+    torch.opencl.reset_accumulated_host_memory_stats()
+    now = torch.opencl.host_memory_stats()
+    assert now["active_bytes.peak"] == now["active_bytes.current"] == after["active_bytes.current"]
+    assert now["num_host_alloc"] == now["active_bytes.freed"] == 0
+    assert x.is_pinned()
+
+
 @pytest.mark.parametrize("addresses", ["unified", "buffers", "none"])
 def test_ways_of_having_addresses(addresses):
     """cl_intel_unified_shared_memory, cl_ext_buffer_device_address with a context for each device, and buffers without addresses."""

@@ -47,6 +47,25 @@ def reset_accumulated_memory_stats(device=None):
     torch.accelerator.memory.reset_accumulated_memory_stats(_index(device))
 
 
+def host_memory_stats():
+    """Figures of pinned memory, with the names of torch.cuda.host_memory_stats. Released memory is not kept, so that all of it is active."""
+    numbers = _ops.pinned_stats()
+    stats = {}
+    for names, figures in ((("active_requests", "allocations"), numbers[:4]), (("active_bytes", "allocated_bytes"), numbers[4:])):
+        for name in names:
+            stats.update({f"{name}.{kind}": figure for kind, figure in zip(("current", "peak", "allocated", "freed"), figures)})
+    stats["num_host_alloc"], stats["num_host_free"] = numbers[2:4]
+    return stats
+
+
+def reset_accumulated_host_memory_stats():
+    _ops.reset_accumulated_pinned_stats()
+
+
+def reset_peak_host_memory_stats():
+    _ops.reset_peak_pinned_stats()
+
+
 def mem_get_info(device=None):
     """Free and total bytes."""
     return torch.accelerator.memory.get_memory_info(_index(device))

@@ -3,6 +3,7 @@ import torch
 
 from .memory import (  # noqa: F401
     empty_cache,
+    host_memory_stats,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -11,7 +12,9 @@ from .memory import (  # noqa: F401
     memory_snapshot,
     memory_stats,
     memory_summary,
+    reset_accumulated_host_memory_stats,
     reset_accumulated_memory_stats,
+    reset_peak_host_memory_stats,
     reset_peak_memory_stats,
     set_per_process_memory_fraction,
 )

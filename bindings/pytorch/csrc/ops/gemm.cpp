@@ -102,7 +102,7 @@ void multiply(const Product& product) {
                     product,
                     Operand(product.a),
                     Operand(product.b),
-                    has_c ? Operand(product.c.expand(out.sizes())) : to,
+                    has_c ? Operand(product.c.sizes() == out.sizes() ? product.c : product.c.expand(out.sizes())) : to,
                     to,
                     has_c,
                     type};

@@ -12,6 +12,8 @@
 namespace {
 
 using torch_opencl::GeneratedKernel;
+using torch_opencl::GeneratedProduct;
+using torch_opencl::MatrixPlace;
 
 // A callable object: of tensors, then integers, which are the kernel's arguments. Global sizes that are not constants are the last argument.
 struct KernelObject {
@@ -120,6 +122,79 @@ PyObject* make_kernel(PyObject*, PyObject* arguments, PyObject* names) {
     END_HANDLE_TH_ERRORS
 }
 
+// A callable object: of the tensors out, a, b, and where there is one, c.
+struct ProductObject {
+    PyObject_HEAD;
+    vectorcallfunc call;
+    GeneratedProduct* product;
+};
+
+PyObject* call_product(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+    HANDLE_TH_ERRORS
+    const GeneratedProduct& product = *reinterpret_cast<ProductObject*>(object)->product;
+    const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    TORCH_CHECK_TYPE(!names && count == product.tensors(), "opencl: this product has ", product.tensors(),
+                     " arguments");
+    c10::SmallVector<const at::Tensor*, 4> tensors;
+    for (size_t i = 0; i < count; ++i) {
+        TORCH_CHECK_TYPE(THPVariable_Check(arguments[i]), "opencl: argument ", i, " of a product is not a tensor");
+        tensors.push_back(&THPVariable_Unpack(arguments[i]));
+    }
+    {
+        const pybind11::gil_scoped_release released;
+        product.run(tensors);
+    }
+    Py_RETURN_NONE;
+    END_HANDLE_TH_ERRORS
+}
+
+void free_product(PyObject* object) {
+    PyTypeObject* const type = Py_TYPE(object);
+    delete reinterpret_cast<ProductObject*>(object)->product;
+    type->tp_free(object);
+    Py_DECREF(type);
+}
+
+PyMemberDef product_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(ProductObject, call), READONLY, nullptr},
+                                 {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot product_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                               {Py_tp_dealloc, reinterpret_cast<void*>(&free_product)},
+                               {Py_tp_members, product_members},
+                               {0, nullptr}};
+PyType_Spec product_spec = {"torch_opencl._calls.Product", sizeof(ProductObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                            product_slots};
+PyTypeObject* product_type = nullptr;
+
+// A matrix as a tuple (sizes, strides, offset).
+MatrixPlace place_of(PyObject* object) {
+    TORCH_CHECK_TYPE(PyTuple_Check(object) && PyTuple_GET_SIZE(object) == 3,
+                     "opencl: a matrix of a product is (sizes, strides, offset)");
+    const auto sizes = integers(PyTuple_GET_ITEM(object, 0)), strides = integers(PyTuple_GET_ITEM(object, 1));
+    return {at::DimVector(sizes.begin(), sizes.end()), at::DimVector(strides.begin(), strides.end()),
+            integer(PyTuple_GET_ITEM(object, 2))};
+}
+
+// opencl_product(out, a, b, c=None, *, alpha, beta): a function of tensors that have the matrices at these places.
+PyObject* make_product(PyObject*, PyObject* arguments, PyObject* names) {
+    HANDLE_TH_ERRORS
+    static const char* parameters[] = {"out", "a", "b", "c", "alpha", "beta", nullptr};
+    PyObject *out = nullptr, *a = nullptr, *b = nullptr, *c = Py_None;
+    double alpha = 1, beta = 1;
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "OOO|O$dd", const_cast<char**>(parameters), &out, &a, &b, &c,
+                                     &alpha, &beta))
+        return nullptr;
+    auto product = std::make_unique<GeneratedProduct>(
+        place_of(out), place_of(a), place_of(b), c == Py_None ? std::nullopt : std::optional(place_of(c)), alpha, beta);
+    auto* const made = PyObject_New(ProductObject, product_type);
+    if (!made)
+        return nullptr;
+    made->call = &call_product;
+    made->product = product.release();
+    return reinterpret_cast<PyObject*>(made);
+    END_HANDLE_TH_ERRORS
+}
+
 // empty_strided_opencl(size, stride, dtype, index): a tensor of the device with this index, or of the current one if it is -1.
 PyObject* empty_strided(PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     HANDLE_TH_ERRORS
@@ -141,6 +216,8 @@ PyObject* empty_strided(PyObject*, PyObject* const* arguments, Py_ssize_t count)
 
 PyMethodDef functions[] = {{"opencl_kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&make_kernel)),
                             METH_VARARGS | METH_KEYWORDS, nullptr},
+                           {"opencl_product", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&make_product)),
+                            METH_VARARGS | METH_KEYWORDS, nullptr},
                            {"empty_strided_opencl",
                             reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(&empty_strided)), METH_FASTCALL,
                             nullptr},
@@ -151,5 +228,6 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_calls", nullptr, -1, function
 
 PyMODINIT_FUNC PyInit__calls() {
     kernel_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kernel_spec));
-    return kernel_type ? PyModule_Create(&definition) : nullptr;
+    product_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&product_spec));
+    return kernel_type && product_type ? PyModule_Create(&definition) : nullptr;
 }

@@ -7,6 +7,7 @@ from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
 
 from .kernel import OpenCLKernel
+from .products import product_of, ProductLine
 
 
 class OpenCLScheduling(SIMDScheduling):
@@ -36,6 +37,18 @@ class _Calls:
         else:
             super()._generate_kernel_call_helper(kernel_name, call_args, device=device, **options)
 
+    def generate_extern_kernel_out(self, node):
+        device = node.get_device()
+        product = product_of(node) if device is not None and device.type == "opencl" else None
+        if product is None:
+            return super().generate_extern_kernel_out(node)
+        text, arguments = product
+        if text not in self.src_to_kernel:
+            self.src_to_kernel[text] = f"opencl_product_{self.next_kernel_suffix()}"
+            self.define_kernel(self.src_to_kernel[text], text, gpu=False)
+        node.codegen_comment(self)
+        self.writeline(ProductLine(self, node, self.src_to_kernel[text], arguments))
+
     def make_allocation(self, name, device, dtype, shape, stride, allocation_shape=None, is_pinned=False):
         if device.type != "opencl":
             return super().make_allocation(name, device, dtype, shape, stride, allocation_shape, is_pinned)
@@ -54,7 +67,7 @@ class OpenCLWrapper(_Calls, PythonWrapperCodegen):
 
     def write_header(self):
         super().write_header()
-        self.imports.writeline("from torch_opencl._calls import empty_strided_opencl, opencl_kernel")
+        self.imports.writeline("from torch_opencl._calls import empty_strided_opencl, opencl_kernel, opencl_product")
 
 
 class OpenCLSubgraphWrapper(_Calls, SubgraphPythonWrapperCodegen):
