@@ -31,14 +31,14 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         const auto bytes = options::parse_bytes(value);
         if (!bytes || *bytes < memory_bytes_min)
             return false;
-        parameters.memory_bytes = *bytes;
+        parameters.memory_bytes = bytes;
         return true;
     }
     if (key == "local_memory") {
         const auto bytes = options::parse_bytes(value);
         if (!bytes || *bytes < local_memory_bytes_min)
             return false;
-        parameters.local_memory_bytes = *bytes;
+        parameters.local_memory_bytes = bytes;
         return true;
     }
     if (key == "copy_chunk") {

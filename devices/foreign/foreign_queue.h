@@ -400,7 +400,7 @@ void ForeignQueue<Operation>::fail_pending(Operation& operation) {
 }
 
 template <class Operation>
-typename ForeignQueue<Operation>::Progress ForeignQueue<Operation>::advance() {
+ForeignQueue<Operation>::Progress ForeignQueue<Operation>::advance() {
     while (!is_lost() && has_pending_work()) {
         if (is_ready(pending_.front())) {
             pump_one();

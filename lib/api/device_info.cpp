@@ -149,7 +149,7 @@ cl_bitfield float_atomics(const Device& device) { return device.info().language 
 cl_bitfield kernel_clocks(const Device& device) { return device.info().language ? 0 : 0x7; }
 
 std::string driver_version(const Device& device) {
-    if (const auto version = options::driver_version_override())
+    if (const auto& version = options::driver_version_override())
         return *version;
     // Applications cache binaries by the name and version of a device, so the version must be different for each build.
     return device.info().driver_version + " build " + std::string(build_id());
