@@ -115,7 +115,7 @@ private:
             const bool is_invoked = blocks_.contains(entry.function);
             declare(code, is_invoked ? symbol_of(translation_, *code.head, "function")
                                      : Symbol{entry.name, llvm::GlobalValue::ExternalLinkage});
-            if (translation_.failed())
+            if (code.function == nullptr || translation_.failed())
                 return;
             llvm::Function& kernel = is_invoked ? kernel_that_calls(*code.function, entry.name) : *code.function;
             kernel.setCallingConv(llvm::CallingConv::SPIR_KERNEL);

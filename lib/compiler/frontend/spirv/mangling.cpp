@@ -66,7 +66,7 @@ std::optional<std::string> MangledName::earlier(const std::string& full_text) co
 }
 
 std::string MangledName::written(const Type& type, Sign sign, std::string_view pointee_qualifiers) {
-    const std::string whole = full(type, sign, pointee_qualifiers);
+    std::string whole = full(type, sign, pointee_qualifiers);
     if (type.kind != spv::OpTypeVector && type.kind != spv::OpTypePointer && type.kind != spv::OpTypeEvent)
         return whole;
     if (const auto known = earlier(whole))
