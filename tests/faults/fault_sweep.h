@@ -184,14 +184,14 @@ protected:
         }
         return false;
     }
-    // True when `figure` is `expected` within two seconds: the callback thread may still be releasing what is complete.
-    [[nodiscard]] static bool becomes(cl_ulong expected, const std::function<cl_ulong()>& figure) {
-        for (int tries = 0; figure() != expected; ++tries) {
-            if (tries == 2000)
-                return false;
+    // The figure as soon as it is `expected`, or after two seconds: the callback thread may still be releasing what is complete.
+    [[nodiscard]] static cl_ulong settled(cl_ulong expected, const std::function<cl_ulong()>& figure) {
+        for (int tries = 0; tries < 2000; ++tries) {
+            if (figure() == expected)
+                return expected;
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
-        return true;
+        return figure();
     }
     // Once for each call that `fail_at(n)` makes fail. Returns how many there were.
     int64_t sweep_calls(const char* name, const Flow& flow, const std::function<bool(int64_t n)>& fail_at_call) {
@@ -225,9 +225,9 @@ protected:
             }
             EXPECT_LT(growths, repeats) << "host memory leaks each time";
             EXPECT_FALSE(has_grown(objects, 2000)) << "foreign objects leak";
-            EXPECT_TRUE(becomes(blocks, [&] { return live_blocks(); })) << "device memory leaks";
+            EXPECT_EQ(settled(blocks, [&] { return live_blocks(); }), blocks) << "device memory leaks";
             // Also: the next flow has to reserve memory again, which may fail too.
-            EXPECT_TRUE(becomes(reserved, [&] { return reserved_bytes(); })) << "reserved device memory leaks";
+            EXPECT_EQ(settled(reserved, [&] { return reserved_bytes(); }), reserved) << "reserved device memory leaks";
             EXPECT_LT(n, 5000);
             strikes += struck ? 1 : 0;
         }

@@ -15,11 +15,49 @@ using torch_opencl::GeneratedKernel;
 using torch_opencl::GeneratedProduct;
 using torch_opencl::MatrixPlace;
 
-// A callable object: of tensors, then integers, which are the kernel's arguments. Global sizes that are not constants are the last argument.
-struct KernelObject {
+// A Python object that owns `held` and is called without a tuple of its arguments.
+template <class Held>
+struct Callable {
     PyObject_HEAD;
     vectorcallfunc call;
-    GeneratedKernel* kernel;
+    Held* held;
+
+    inline static PyTypeObject* type = nullptr;
+
+    // Null, with a Python exception, when there is no memory.
+    static PyTypeObject* make_type(const char* name) {
+        PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, call), READONLY, nullptr},
+                                 {nullptr, 0, 0, 0, nullptr}};
+        PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
+                               {Py_tp_dealloc, reinterpret_cast<void*>(&free)},
+                               {Py_tp_members, members},
+                               {0, nullptr}};
+        PyType_Spec spec = {name, sizeof(Callable), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+        return type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+    }
+    static PyObject* make(vectorcallfunc call, std::unique_ptr<Held> held) {
+        auto* const made = PyObject_New(Callable, type);
+        if (!made)
+            return nullptr;
+        made->call = call;
+        made->held = held.release();
+        return reinterpret_cast<PyObject*>(made);
+    }
+    static Held& held_by(PyObject* object) { return *reinterpret_cast<Callable*>(object)->held; }
+
+private:
+    static void free(PyObject* object) {
+        PyTypeObject* const own_type = Py_TYPE(object);
+        delete reinterpret_cast<Callable*>(object)->held;
+        own_type->tp_free(object);
+        Py_DECREF(own_type);
+    }
+};
+
+// Called with tensors, then integers, which are the kernel's arguments. Global sizes that are not constants are the last argument.
+struct Kernel {
+    GeneratedKernel generated;
     Py_ssize_t addresses, values;
     bool has_sizes;
     std::array<size_t, 3> global, local;
@@ -51,7 +89,7 @@ std::array<size_t, 3> launch_sizes(PyObject* tuple) {
 
 PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
     HANDLE_TH_ERRORS
-    const auto& self = *reinterpret_cast<KernelObject*>(object);
+    Kernel& self = Callable<Kernel>::held_by(object);
     const Py_ssize_t wanted = self.addresses + self.values + (self.has_sizes ? 0 : 1);
     TORCH_CHECK_TYPE(!names && PyVectorcall_NARGS(flags) == wanted, "opencl: this kernel has ", wanted, " arguments");
     c10::SmallVector<void*, 16> addresses;
@@ -70,29 +108,11 @@ PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags
     {
         // The first launch compiles the kernel, and every launch may wait for memory.
         const pybind11::gil_scoped_release released;
-        self.kernel->launch(addresses, values, global, self.local);
+        self.generated.launch(addresses, values, global, self.local);
     }
     Py_RETURN_NONE;
     END_HANDLE_TH_ERRORS
 }
-
-void free_kernel(PyObject* object) {
-    PyTypeObject* const type = Py_TYPE(object);
-    delete reinterpret_cast<KernelObject*>(object)->kernel;
-    type->tp_free(object);
-    Py_DECREF(type);
-}
-
-PyMemberDef kernel_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(KernelObject, call), READONLY, nullptr},
-                                {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot kernel_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
-                              {Py_tp_dealloc, reinterpret_cast<void*>(&free_kernel)},
-                              {Py_tp_members, kernel_members},
-                              {0, nullptr}};
-PyType_Spec kernel_spec = {"torch_opencl._calls.Kernel", sizeof(KernelObject), 0,
-                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                           kernel_slots};
-PyTypeObject* kernel_type = nullptr;
 
 // opencl_kernel(source, addresses, values, group_size, sizes): a function of `addresses` tensors, then `values` integers. `sizes` are the global
 // sizes of its launches, or None where each call gives them as its last argument. A group_size of 0 is chosen by the implementation.
@@ -106,32 +126,18 @@ PyObject* make_kernel(PyObject*, PyObject* arguments, PyObject* names) {
                                      &values, &group_size, &sizes))
         return nullptr;
     const auto global = sizes == Py_None ? std::array<size_t, 3>{} : launch_sizes(sizes);
-    auto kernel = std::make_unique<GeneratedKernel>(source);
-    auto* const made = PyObject_New(KernelObject, kernel_type);
-    if (!made)
-        return nullptr;
-    made->call = &call_kernel;
-    made->kernel = kernel.release();
-    made->addresses = addresses;
-    made->values = values;
-    made->has_sizes = sizes != Py_None;
-    made->global = global;
     const auto local = static_cast<size_t>(group_size);
-    made->local = local ? std::array<size_t, 3>{local, 1, 1} : std::array<size_t, 3>{};
-    return reinterpret_cast<PyObject*>(made);
+    return Callable<Kernel>::make(
+        &call_kernel,
+        std::unique_ptr<Kernel>(new Kernel{GeneratedKernel(source), addresses, values, sizes != Py_None, global,
+                                           local ? std::array<size_t, 3>{local, 1, 1} : std::array<size_t, 3>{}}));
     END_HANDLE_TH_ERRORS
 }
 
-// A callable object: of the tensors out, a, b, and where there is one, c.
-struct ProductObject {
-    PyObject_HEAD;
-    vectorcallfunc call;
-    GeneratedProduct* product;
-};
-
+// Called with the tensors out, a, b, and where there is one, c.
 PyObject* call_product(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
     HANDLE_TH_ERRORS
-    const GeneratedProduct& product = *reinterpret_cast<ProductObject*>(object)->product;
+    const GeneratedProduct& product = Callable<GeneratedProduct>::held_by(object);
     const auto count = static_cast<size_t>(PyVectorcall_NARGS(flags));
     TORCH_CHECK_TYPE(!names && count == product.tensors(), "opencl: this product has ", product.tensors(),
                      " arguments");
@@ -147,24 +153,6 @@ PyObject* call_product(PyObject* object, PyObject* const* arguments, size_t flag
     Py_RETURN_NONE;
     END_HANDLE_TH_ERRORS
 }
-
-void free_product(PyObject* object) {
-    PyTypeObject* const type = Py_TYPE(object);
-    delete reinterpret_cast<ProductObject*>(object)->product;
-    type->tp_free(object);
-    Py_DECREF(type);
-}
-
-PyMemberDef product_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(ProductObject, call), READONLY, nullptr},
-                                 {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot product_slots[] = {{Py_tp_call, reinterpret_cast<void*>(&PyVectorcall_Call)},
-                               {Py_tp_dealloc, reinterpret_cast<void*>(&free_product)},
-                               {Py_tp_members, product_members},
-                               {0, nullptr}};
-PyType_Spec product_spec = {"torch_opencl._calls.Product", sizeof(ProductObject), 0,
-                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                            product_slots};
-PyTypeObject* product_type = nullptr;
 
 // A matrix as a tuple (sizes, strides, offset).
 MatrixPlace place_of(PyObject* object) {
@@ -184,14 +172,10 @@ PyObject* make_product(PyObject*, PyObject* arguments, PyObject* names) {
     if (!PyArg_ParseTupleAndKeywords(arguments, names, "OOO|O$dd", const_cast<char**>(parameters), &out, &a, &b, &c,
                                      &alpha, &beta))
         return nullptr;
-    auto product = std::make_unique<GeneratedProduct>(
-        place_of(out), place_of(a), place_of(b), c == Py_None ? std::nullopt : std::optional(place_of(c)), alpha, beta);
-    auto* const made = PyObject_New(ProductObject, product_type);
-    if (!made)
-        return nullptr;
-    made->call = &call_product;
-    made->product = product.release();
-    return reinterpret_cast<PyObject*>(made);
+    return Callable<GeneratedProduct>::make(
+        &call_product,
+        std::make_unique<GeneratedProduct>(place_of(out), place_of(a), place_of(b),
+                                           c == Py_None ? std::nullopt : std::optional(place_of(c)), alpha, beta));
     END_HANDLE_TH_ERRORS
 }
 
@@ -227,7 +211,8 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_calls", nullptr, -1, function
 }  // namespace
 
 PyMODINIT_FUNC PyInit__calls() {
-    kernel_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&kernel_spec));
-    product_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&product_spec));
-    return kernel_type && product_type ? PyModule_Create(&definition) : nullptr;
+    return Callable<Kernel>::make_type("torch_opencl._calls.Kernel") &&
+                   Callable<GeneratedProduct>::make_type("torch_opencl._calls.Product")
+               ? PyModule_Create(&definition)
+               : nullptr;
 }
