@@ -46,11 +46,9 @@ protected:
         return {bytes.begin(), bytes.end()};
     }
     cl_program create(cl_device_id device, const Bytes& bytes, cl_int expected = CL_SUCCESS) {
-        const size_t size = bytes.size();
-        const unsigned char* place = bytes.data();
         cl_int status = 1;
         cl_int error = 1;
-        const cl_program program = clCreateProgramWithBinary(context, 1, &device, &size, &place, &status, &error);
+        const cl_program program = from_binary(device, bytes, &status, &error);
         EXPECT_EQ(error, expected);
         EXPECT_EQ(status, expected);
         return program;

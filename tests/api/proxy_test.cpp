@@ -256,11 +256,9 @@ TEST_F(Proxy, ABinaryOfTheImplementationRunsInAContextWithOurs) {
         " barrier(CLK_LOCAL_MEM_FENCE);"
         " out[get_global_id(0)] = first[get_local_size(0) - 1 - i] + (int)(vector.x + vector.w)"
         " + (int)number; }");
-    const size_t size = bytes.size();
-    const unsigned char* place = bytes.data();
     cl_int status = 1;
     cl_int error = 1;
-    const OwnedProgram program = clCreateProgramWithBinary(context, 1, &devices[1], &size, &place, &status, &error);
+    const OwnedProgram program = from_binary(devices[1], bytes, &status, &error);
     ASSERT_EQ(error, CL_SUCCESS);
     ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
     const OwnedKernel kernel = make_kernel(program, "every_kind");
@@ -288,7 +286,7 @@ TEST_F(Proxy, ABinaryOfTheImplementationRunsInAContextWithOurs) {
         expected.push_back(numbers[15 - i % 16] + 1130);
     EXPECT_EQ(read<cl_int>(out, items), expected);
     // The processor does not take it.
-    EXPECT_EQ(clCreateProgramWithBinary(context, 1, &devices[0], &size, &place, &status, &error), nullptr);
+    EXPECT_EQ(from_binary(devices[0], bytes, &status, &error), nullptr);
     EXPECT_EQ(error, CL_INVALID_BINARY);
 }
 
@@ -298,11 +296,9 @@ TEST_F(Proxy, ABinaryOfTheImplementationMayHaveImagesAndSamplers) {
         "kernel void turn(read_only image2d_t from, write_only image2d_t to, sampler_t edges, int shift) {"
         " const int2 at = (int2)(get_global_id(0), get_global_id(1));"
         " write_imageui(to, at, read_imageui(from, edges, at + (int2)(shift, 0)).wzyx); }");
-    const size_t size = bytes.size();
-    const unsigned char* place = bytes.data();
     cl_int status = 1;
     cl_int error = 1;
-    const OwnedProgram program = clCreateProgramWithBinary(context, 1, &devices[1], &size, &place, &status, &error);
+    const OwnedProgram program = from_binary(devices[1], bytes, &status, &error);
     if (error == CL_INVALID_BINARY)
         GTEST_SKIP() << "this implementation takes an image of any type";
     ASSERT_EQ(error, CL_SUCCESS);

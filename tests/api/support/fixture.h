@@ -118,6 +118,13 @@ protected:
         return made;
     }
 
+    cl_program from_binary(cl_device_id device, const std::vector<unsigned char>& bytes, cl_int* status,
+                           cl_int* error) {
+        const size_t size = bytes.size();
+        const unsigned char* place = bytes.data();
+        return clCreateProgramWithBinary(context, 1, &device, &size, &place, status, error);
+    }
+
     OwnedProgram build(const std::string& source, const char* options = "") {
         OwnedProgram made = from_source(source);
         if (clBuildProgram(made, 0, nullptr, options, nullptr, nullptr) != CL_SUCCESS)

@@ -41,9 +41,7 @@ protected:
         return data;
     }
     cl_program from_binary(const std::vector<unsigned char>& bytes, cl_int* status, cl_int* error) {
-        const size_t size = bytes.size();
-        const unsigned char* data = bytes.data();
-        return clCreateProgramWithBinary(context, 1, devices.data(), &size, &data, status, error);
+        return ContextTest::from_binary(devices[0], bytes, status, error);
     }
     void expect_runs(cl_program program, const char* name, cl_int expected) {
         OwnedKernel kernel = make_kernel(program, name);
