@@ -9,8 +9,6 @@ namespace {
 
 using namespace test;
 
-constexpr uint64_t page = 2 * MiB;  // of the source
-
 // A pool whose source is slow; every call that makes memory is counted by whether this thread has made it.
 struct PoolAhead : testing::Test {
     explicit PoolAhead(uint64_t capacity = 1024 * MiB, bool grows_ahead = true)
@@ -61,13 +59,13 @@ TEST_F(PoolAhead, OnlyTheFirstStepIsMadeByTheThreadThatAsks) {
     EXPECT_GE(commits_elsewhere, 5);
     EXPECT_EQ(commits_with_signals, 0);
     // A quarter more than what is in use, and what a step is rounded up by.
-    EXPECT_LE(fixture.source->reserved, 100 * MiB * 5 / 4 + 2 * page);
+    EXPECT_LE(fixture.source->reserved, 100 * MiB * 5 / 4 + 2 * page_of_source);
 }
 
 TEST_F(PoolAhead, AStepHasABound) {
     take(800 * MiB);
     take(MiB);
-    EXPECT_LE(fixture.source->reserved, 1024 * MiB - (1024 - 801) * MiB * 3 / 4 + 16 * page);
+    EXPECT_LE(fixture.source->reserved, 1024 * MiB - (1024 - 801) * MiB * 3 / 4 + 16 * page_of_source);
 }
 
 // What is free again is used before anything is made.
@@ -142,7 +140,7 @@ TEST_F(PoolAhead, RequestsThatFindRoomGoOnMeanwhile) {
     may_end = true;
     may_end.notify_all();
     fixture.pool->wait_for_growth_ahead();
-    EXPECT_EQ(fixture.source->reserved, 2 * page);
+    EXPECT_EQ(fixture.source->reserved, 2 * page_of_source);
 }
 
 // A trim neither meets a step nor leaves one behind.

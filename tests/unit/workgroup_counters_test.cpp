@@ -6,8 +6,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 // The step between neighbours is known unless a sum wraps around, which one comparison checks: no address is computed for each lane.
 TEST(Counters, OfTheSizeOfTheLaunch_AccessRows) {
     for (const std::string type : {"int", "uint"}) {

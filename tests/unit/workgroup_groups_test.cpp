@@ -10,8 +10,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 constexpr const char* bumped_pointers = R"(
     kernel void k(global float* out, global const float* a, global const float* b, int width, int rounds, local float* tile) {
         int x = get_local_id(0), row = get_group_id(0), i = 100 - x;

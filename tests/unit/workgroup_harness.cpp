@@ -239,4 +239,11 @@ void Compiled::run(const Range& range, const Arguments& arguments) const {
     }
 }
 
+size_t count(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++found;
+    return found;
+}
+
 } // namespace polder::compiler::workgroup::test

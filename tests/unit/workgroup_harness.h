@@ -53,6 +53,7 @@ private:
 
 // For tests that look at code and do not run it: what becomes lanes, and how wide they are, depends on the processor.
 inline constexpr const char* processor_with_512_bits = "znver4";
+inline constexpr const char* processor_with_256_bits = "haswell";
 
 // A compiled translation unit.
 class Compiled {
@@ -80,5 +81,11 @@ private:
     WorkGroupResult result_;
     WorkGroupFunction function_ = nullptr;
 };
+
+// How often `part` stands in `text`.
+[[nodiscard]] size_t count(const std::string& text, const std::string& part);
+// Of the optimised IR.
+[[nodiscard]] inline size_t count(const Compiled& program, const std::string& part) { return count(program.optimised(), part); }
+[[nodiscard]] inline bool has(const Compiled& program, const std::string& part) { return program.optimised().find(part) != std::string::npos; }
 
 }  // namespace polder::compiler::workgroup::test

@@ -11,8 +11,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 constexpr int int_max = std::numeric_limits<int>::max(), int_min = std::numeric_limits<int>::min();
 
 // A kernel over a range of two dimensions whose body stands under `guard`. `a` and `b` are ints that the guard may use; `u` and `v` are

@@ -9,11 +9,9 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr const char* processor_with_256_bits = "haswell";
-
 // The ends of the range, powers of two and their neighbours, and others.
 template <class T>
-std::vector<T> edges() {
+std::vector<T> divisible_edges() {
     using Unsigned = std::make_unsigned_t<T>;
     std::vector<T> values;
     for (int bit = 0; bit < std::numeric_limits<Unsigned>::digits; ++bit)
@@ -42,7 +40,7 @@ std::vector<T> edges() {
 
 // Each number by each divisor. `out` has the quotients and the remainders of all numbers by the first divisor, then by the second, and so on.
 template <class T>
-void expect_exact(const std::vector<T>& values, const std::vector<T>& quotients, const std::vector<T>& remainders) {
+void expect_exact_lanes(const std::vector<T>& values, const std::vector<T>& quotients, const std::vector<T>& remainders) {
     for (size_t d = 0; d < values.size(); ++d)
         for (size_t i = 0; i < values.size(); ++i) {
             const size_t at = d * values.size() + i;
@@ -53,8 +51,8 @@ void expect_exact(const std::vector<T>& values, const std::vector<T>& quotients,
 }
 
 template <class T>
-void expect_exact(const std::string& type) {
-    const std::vector<T> values = edges<T>();
+void expect_exact_lanes(const std::string& type) {
+    const std::vector<T> values = divisible_edges<T>();
     const uint64_t count = values.size();
     std::vector<T> numbers, divisors, quotients(count * count), remainders(count * count);
     for (const T divisor : values)
@@ -73,7 +71,7 @@ void expect_exact(const std::string& type) {
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     program.run({1, {count * count, 1, 1}, {64, 1, 1}},
                 Arguments().add(numbers.data()).add(divisors.data()).add(quotients.data()).add(remainders.data()));
-    expect_exact(values, quotients, remainders);
+    expect_exact_lanes(values, quotients, remainders);
 
     std::ranges::fill(quotients, T{0});
     std::ranges::fill(remainders, T{0});
@@ -85,24 +83,24 @@ void expect_exact(const std::string& type) {
                                                     .add(quotients.data())
                                                     .add(remainders.data())
                                                     .add(static_cast<int>(count)));
-    expect_exact(values, quotients, remainders);
+    expect_exact_lanes(values, quotients, remainders);
 }
 
 TEST(LaneDivision, NumbersOf8And16Bits_AreDividedExactly) {
-    expect_exact<int8_t>("char");
-    expect_exact<uint8_t>("uchar");
-    expect_exact<int16_t>("short");
-    expect_exact<uint16_t>("ushort");
+    expect_exact_lanes<int8_t>("char");
+    expect_exact_lanes<uint8_t>("uchar");
+    expect_exact_lanes<int16_t>("short");
+    expect_exact_lanes<uint16_t>("ushort");
 }
 
 TEST(LaneDivision, NumbersOf32Bits_AreDividedExactly) {
-    expect_exact<int32_t>("int");
-    expect_exact<uint32_t>("uint");
+    expect_exact_lanes<int32_t>("int");
+    expect_exact_lanes<uint32_t>("uint");
 }
 
 TEST(LaneDivision, NumbersOf64Bits_AreDividedExactly) {
-    expect_exact<int64_t>("long");
-    expect_exact<uint64_t>("ulong");
+    expect_exact_lanes<int64_t>("long");
+    expect_exact_lanes<uint64_t>("ulong");
 }
 
 TEST(LaneDivision, OfEachLane_IsAVectorOfFloatingPointNumbers) {

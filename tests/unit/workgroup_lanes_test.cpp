@@ -11,8 +11,6 @@ namespace {
 
 using Ends = WorkGroupOptions::Ends;
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 constexpr const char* iterate = R"(
     kernel void k(global float* out, int rounds) {
         uint x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);

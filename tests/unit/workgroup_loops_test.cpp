@@ -11,8 +11,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 constexpr const char* logistic = R"(
     kernel void k(global float* a, int rounds, int n) {
         int i = get_global_id(0);

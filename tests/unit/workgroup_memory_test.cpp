@@ -12,8 +12,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 // The body of the middle loop is too long for LLVM's own limits.
 constexpr const char* eight_values = R"(
     constant int order[8] = {0, 4, 2, 6, 1, 5, 3, 7};

@@ -7,8 +7,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 // A generator whose place in its state is the same for all work-items.
 constexpr const char* generator = R"(
     kernel void k(global const uint* in, global uint* out, int n) {

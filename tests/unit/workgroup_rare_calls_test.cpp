@@ -20,13 +20,6 @@ bool has_512_bits() {
 
 bool runs_here(const std::string& processor) { return processor != "skylake-avx512" || has_512_bits(); }
 
-size_t count(const std::string& text, const std::string& part) {
-    size_t found = 0;
-    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
-        ++found;
-    return found;
-}
-
 // The callee changes all vector registers, also the upper halves, and the masks. Before and after the call the kernel has more values than a call
 // usually leaves alone.
 constexpr const char* clobbering = R"(

@@ -10,8 +10,6 @@ namespace {
 
 using Ends = WorkGroupOptions::Ends;
 
-bool has(const Compiled& program, const char* text) { return program.optimised().find(text) != std::string::npos; }
-
 // A number that all work-items load between two barriers, and use behind the second one.
 constexpr const char* handed_on = R"(
     kernel void k(global int* out, global const int* in, local int* seed) {

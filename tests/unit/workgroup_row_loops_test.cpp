@@ -7,14 +7,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-size_t count(const Compiled& program, const std::string& text) {
-    size_t found = 0;
-    for (size_t at = program.optimised().find(text); at != std::string::npos;
-         at = program.optimised().find(text, at + 1))
-        ++found;
-    return found;
-}
-
 constexpr const char* row_products = R"(
     kernel void k(global const float* a, global const float* x, global float* y, int n) {
         int row = get_global_id(0);

@@ -7,14 +7,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-size_t count(const Compiled& program, const std::string& text) {
-    size_t found = 0;
-    for (size_t at = program.optimised().find(text); at != std::string::npos;
-         at = program.optimised().find(text, at + 1))
-        ++found;
-    return found;
-}
-
 TEST(Scatters, OfPairs_AreOneScatter) {
     for (const std::string type : {"float2", "int2"}) {
         Compiled program("kernel void k(global " + type +

@@ -18,6 +18,7 @@ namespace polder::memory::test {
 
 inline constexpr uint64_t KiB = 1024;
 inline constexpr uint64_t MiB = 1024 * KiB;
+inline constexpr uint64_t page_of_source = 2 * MiB;
 inline constexpr Alignment aligned{128};
 
 // Returns ranges of a made-up address space, which have no memory.
@@ -68,7 +69,7 @@ public:
 
     GrowableRegions* growable() override { return behaviour_.grows ? this : nullptr; }
 
-    Alignment page() const override { return Alignment{2 * MiB}; }
+    Alignment page() const override { return Alignment{page_of_source}; }
     bool is_slow() const override { return behaviour_.is_slow; }
     Result<DeviceAddress> reserve_addresses(ByteCount size) override {
         called("reserve_addresses");
