@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -41,10 +42,25 @@ def includes_by_object(build):
     return includes
 
 
+@functools.lru_cache(maxsize=None)
+def compile_commands(build):
+    """Those of the build; a file that meson made of several sources (-Dunited=true) is replaced by a command for each of them."""
+    commands = []
+    for command in json.loads((build / "compile_commands.json").read_text()):
+        file = build / command["file"]
+        if not re.search(r"-unity\d+\.cpp$", file.name):
+            commands.append(command)
+            continue
+        for source in re.findall("^#include<(.*)>$", file.read_text(), re.MULTILINE):
+            words = command["command"].rsplit(" ", 1)
+            commands.append(command | {"file": source, "command": f"{words[0]} {source}"})
+    return commands
+
+
 def includes_by_source(build):
     """Path of each source in the build -> the files that its objects read."""
     by_object, by_source = includes_by_object(build), {}
-    for command in json.loads((build / "compile_commands.json").read_text()):
+    for command in compile_commands(build):
         source = pathlib.Path(os.path.normpath(build / command["file"]))
         read = by_source.setdefault(source, set())
         read.update(pathlib.Path(os.path.normpath(path)) for path in by_object.get(command["output"], []))
@@ -74,7 +90,7 @@ def fingerprints(clang_tidy, build):
     version = subprocess.run([clang_tidy, "--version"], check=True, capture_output=True).stdout
     includes = includes_by_object(build)
     hashes = {}
-    for command in json.loads((build / "compile_commands.json").read_text()):
+    for command in compile_commands(build):
         source = pathlib.Path(os.path.normpath(build / command["file"]))
         fingerprint = hashes.setdefault(source, hashlib.sha256(version + settings_of(source)))
         fingerprint.update(command["command"].encode())
@@ -87,7 +103,7 @@ def passes(clang_tidy, build, source, mark):
     if mark.exists():
         return True
     try:
-        done = subprocess.run([clang_tidy, "--quiet", "-p", build, source], capture_output=True, text=True, timeout=SECONDS_MAX)
+        done = subprocess.run([clang_tidy, "--quiet", "-p", mark.parent, source], capture_output=True, text=True, timeout=SECONDS_MAX)
     except subprocess.TimeoutExpired:
         print(f"{source}: clang-tidy took longer than {SECONDS_MAX} s", flush=True)
         return False
@@ -102,6 +118,7 @@ def main():
     clang_tidy, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
     marks = build / "tidy"
     marks.mkdir(exist_ok=True)
+    (marks / "compile_commands.json").write_text(json.dumps(compile_commands(build)))
     known = fingerprints(clang_tidy, build)
     sources = sources_to_check([pathlib.Path(path).resolve() for path in sys.argv[3:]], includes_by_source(build))
     strangers = [str(source) for source in sources if source not in known]

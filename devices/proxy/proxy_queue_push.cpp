@@ -12,7 +12,7 @@ namespace {
 using Place = driver::CopyOperation::Place;
 
 cl_uint count_of(const EventList& events) { return static_cast<cl_uint>(events.size()); }
-const cl_event* list_of(const EventList& events) { return events.size() == 0 ? nullptr : events.begin(); }
+const cl_event* list_of(const EventList& events) { return events.empty() ? nullptr : events.begin(); }
 
 } // namespace
 
@@ -156,7 +156,7 @@ void ProxyQueue::push_work(Operation& operation, Pushed& pushed) {
     } else if (auto* const fill = std::get_if<devices::FillWork>(&operation.work)) {
         pushed.what = "a fill";
         push_fill(*fill, waits, pushed);
-    } else if (waits.size() != 0 || operation.times) {
+    } else if (!waits.empty() || operation.times) {
         pushed.what = "clEnqueueMarkerWithWaitList";
         pushed.code = cl.clEnqueueMarkerWithWaitList(handle_, count_of(waits), list_of(waits), &pushed.last);
     }
