@@ -34,28 +34,27 @@ TEST(CommonSteps, PointersThatAdvanceAroundBarriers_AreNotKeptForEachWorkItem) {
     Compiled program(bumped_pointers);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_LE(program.result().scratch_bytes_per_work_item, 2 * sizeof(float));  // the sum and a number, no pointer
-    constexpr int width = 40, rounds = 5, groups = 3;
-    std::vector<float> a(1000), b(3000), out(static_cast<size_t>(width) * groups), expected(out.size());
+    constexpr size_t width = 40, rounds = 5, groups = 3;
+    std::vector<float> a(1000), b(3000), out(width * groups), expected(out.size());
     for (size_t i = 0; i < a.size(); ++i)
         a[i] = static_cast<float>(i * 7 % 11);
     for (size_t i = 0; i < b.size(); ++i)
         b[i] = static_cast<float>(i * 5 % 13);
-    for (int row = 0; row < groups; ++row)
-        for (int x = 0; x < width; ++x) {
+    const auto below_100 = [](size_t number) { return 100.f - static_cast<float>(number); };
+    for (size_t row = 0; row < groups; ++row)
+        for (size_t x = 0; x < width; ++x) {
             float sum = 0;
-            for (int r = 0; r < rounds; ++r) {
-                const int at = r * (width + row);
-                for (int k = 0; k < width; ++k)
-                    sum += a[static_cast<size_t>(at + k)] * static_cast<float>(100 - k - 3 * r) *
-                           b[static_cast<size_t>(x * width + 2 * r + k)];
-                sum += a[static_cast<size_t>(at + x + width)];
+            for (size_t r = 0; r < rounds; ++r) {
+                const size_t at = r * (width + row);
+                for (size_t k = 0; k < width; ++k)
+                    sum += a[at + k] * below_100(k + 3 * r) * b[x * width + 2 * r + k];
+                sum += a[at + x + width];
             }
-            expected[static_cast<size_t>(row * width + x)] = sum + a[static_cast<size_t>(x + rounds * (width + row))] +
-                                                             b[static_cast<size_t>(x * width + 2 * rounds)] +
-                                                             static_cast<float>(100 - x - 3 * rounds);
+            expected[row * width + x] =
+                sum + a[x + rounds * (width + row)] + b[x * width + 2 * rounds] + below_100(x + 3 * rounds);
         }
     program.run({1, {width * groups, 1, 1}, {width, 1, 1}},
-                Arguments().add(out.data()).add(a.data()).add(b.data()).add(width).add(rounds).add_local(4 * width));
+                Arguments().add(out.data()).add(a.data()).add(b.data()).add(int{width}).add(int{rounds}).add_local(4 * width));
     for (size_t i = 0; i < out.size(); ++i)
         ASSERT_FLOAT_EQ(out[i], expected[i]) << i;
 }

@@ -158,8 +158,8 @@ TEST(Accumulators, PointersThatOverlap_AreRight) {
     std::vector<int> a(200);
     std::iota(a.begin(), a.end(), 5);
     std::vector<int> expected = a;
-    for (int i = 0; i < 50; ++i)
-        for (int k = 0; k < 30; ++k)
+    for (size_t i = 0; i < 50; ++i)
+        for (size_t k = 0; k < 30; ++k)
             expected[2 * i] += expected[2 * k + 1];
     words.run({1, {50, 1, 1}, {50, 1, 1}}, Arguments().add(a.data()).add(&a[1]).add(30));
     EXPECT_EQ(a, expected);

@@ -408,22 +408,16 @@ void BlockPool::give_up(const Block& block, Timepoints&& after) noexcept {
     pending_.add(block, std::move(after));
 }
 
-void BlockPool::drain_at_most(uint32_t count) {
-    pending_.drain(count, [this](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+uint32_t BlockPool::drain_at_most(uint32_t count) {
+    return pending_.drain(count, [this](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
         deferred_bytes_ -= block.place.size.value;
         regions_[block.region]->pending_bytes -= block.place.size.value;
         take_back(block);
     });
 }
 
-// Frees in parts, so that other threads get the lock in between.
 void BlockPool::drain_all() {
-    for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        const BiasedLock lock(mutex_);
-        before = pending_.size();
-        drain_at_most(drained_at_most);
-        now = pending_.size();
-    }
+    drain_in_parts(mutex_, [this]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(drained_at_most); });
 }
 
 void BlockPool::drain() {

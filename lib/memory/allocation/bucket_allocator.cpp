@@ -316,8 +316,8 @@ void BucketAllocator::put_free(Bucket& bucket, Index index) noexcept {
     note_oldest(bucket);
 }
 
-void BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
-    bucket.pending.drain(count, [this, &bucket](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+uint32_t BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
+    return bucket.pending.drain(count, [this, &bucket](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
         tally_.end_deferred(block_bytes(bucket.number));
         put_free(bucket, block.place.node);
     });
@@ -325,12 +325,7 @@ void BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
 
 void BucketAllocator::drain_all() {
     for (Bucket& bucket : buckets_)
-        for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-            BiasedLock lock(bucket.mutex);
-            before = bucket.pending.size();
-            drain_at_most(bucket, drained_at_most);
-            now = bucket.pending.size();
-        }
+        drain_in_parts(bucket.mutex, [&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(bucket, drained_at_most); });
 }
 
 void BucketAllocator::drain() {

@@ -467,8 +467,8 @@ void CachingAllocator::take_back(const Block& block, const Timepoints& after) no
     make_free(block.place.node);
 }
 
-void CachingAllocator::drain_at_most(uint32_t count) {
-    pending_.drain(count, [this](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+uint32_t CachingAllocator::drain_at_most(uint32_t count) {
+    return pending_.drain(count, [this](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
         tally_.end_deferred(chunks_[block.place.node].size);
         make_free(block.place.node);
     });

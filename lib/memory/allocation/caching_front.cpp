@@ -37,12 +37,7 @@ void CachingAllocator::flush_front() noexcept {
 }
 
 void CachingAllocator::drain_all() {
-    for (uint64_t before = 0, now = UINT64_MAX; now != before && now != 0;) {
-        const BiasedLock lock(mutex_);
-        before = pending_.size();
-        drain_at_most(drained_at_most);
-        now = pending_.size();
-    }
+    drain_in_parts(mutex_, [this]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(drained_at_most); });
 }
 
 void CachingAllocator::drain() {

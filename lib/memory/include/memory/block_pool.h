@@ -183,7 +183,7 @@ private:
     void flush_front() noexcept POLDER_EXCLUDES(mutex_);
     void give_up(std::span<const Block> blocks) noexcept POLDER_EXCLUDES(mutex_);
     void give_up(const Block& block, Timepoints&& after) noexcept POLDER_REQUIRES(mutex_);
-    void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
+    uint32_t drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);
     void take_back(const Block& block) POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t cache_allowed() const POLDER_REQUIRES(mutex_);

@@ -130,7 +130,7 @@ private:
     // --- freeing ---
     void put_free(Bucket& bucket, Index index) noexcept POLDER_REQUIRES(bucket.mutex);
     void note_oldest(Bucket& bucket) noexcept POLDER_REQUIRES(bucket.mutex);
-    void drain_at_most(Bucket& bucket, uint32_t count) POLDER_REQUIRES(bucket.mutex);
+    uint32_t drain_at_most(Bucket& bucket, uint32_t count) POLDER_REQUIRES(bucket.mutex);
     void drain_all();
     [[nodiscard]] std::optional<driver::Timepoint> oldest_pending() const;
     [[nodiscard]] driver::Memory remove_oldest_unused(uint32_t number) noexcept;

@@ -191,7 +191,7 @@ private:
     [[nodiscard]] bool is_listed(Index index) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint64_t free_chunks() const POLDER_REQUIRES(mutex_);
     void merge(Chunk& kept, Index left, Chunk& gone, Index right) noexcept POLDER_REQUIRES(mutex_);
-    void drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
+    uint32_t drain_at_most(uint32_t count) POLDER_REQUIRES(mutex_);
     void drain_all() POLDER_EXCLUDES(mutex_);
 
     // --- segments; caching_segments.cpp ---

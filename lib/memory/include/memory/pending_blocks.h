@@ -7,6 +7,7 @@
 // add is O(1) when blocks are freed in the order of their queue's values. Not thread-safe: guarded by its owner's lock.
 #pragma once
 
+#include <base/biased_mutex.h>
 #include <memory/lease.h>
 
 #include <cstdint>
@@ -18,6 +19,16 @@ namespace polder::memory {
 
 // The most pending blocks that one ordinary allocation frees: more than one, so that they do not accumulate.
 inline constexpr uint32_t drained_at_most = 32;
+
+// Frees every pending block whose commands are complete, in parts, so that other threads get the lock in between: drain_part(),
+// which is called with `mutex` held, frees at most drained_at_most of them and returns how many.
+template <class DrainPart>
+void drain_in_parts(BiasedMutex& mutex, DrainPart&& drain_part) {
+    for (uint32_t freed = 1; freed != 0;) {
+        const BiasedLock lock(mutex);
+        freed = drain_part();
+    }
+}
 
 class PendingBlocks {
 public:
