@@ -271,6 +271,26 @@ TYPED_TEST(AllocatorConformance, PendingBlocksAreCountedApart) {
     EXPECT_EQ(this->fixture.now().deferred.value, 0u);
 }
 
+TYPED_TEST(AllocatorConformance, DrainFreesAllBlocksThatAreDone_HoweverManyAndNoOthers) {
+    FakeQueue a, b;
+    const uint32_t done = 3 * drained_at_most + 1;
+    std::vector<Lease> leases;
+    for (uint32_t block = 0; block != done + 1; ++block)
+        leases.push_back(this->fixture.lease_on(a, 64 * KiB));
+    for (uint32_t block = 0; block != done + 1; ++block) {
+        const driver::Timepoint used = b.at(block + 1);
+        this->fixture.pool->free(leases[block].block, {&used, 1});
+    }
+    ASSERT_EQ(this->fixture.now().deferred_blocks, done + 1);
+    b.complete(done);
+    this->fixture.pool->drain();
+    EXPECT_EQ(this->fixture.now().deferred_blocks, 1u);
+    b.complete(done + 1);
+    this->fixture.pool->drain();
+    EXPECT_EQ(this->fixture.now().deferred_blocks, 0u);
+    EXPECT_TRUE(this->fixture.pool->validate());
+}
+
 TYPED_TEST(AllocatorConformance, TrimGivesEverythingUnusedBack) {
     std::vector<Block> blocks;
     for (const uint64_t size : {KiB, 100 * KiB, 3 * MiB, 12 * MiB})

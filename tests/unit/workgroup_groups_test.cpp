@@ -53,8 +53,9 @@ TEST(CommonSteps, PointersThatAdvanceAroundBarriers_AreNotKeptForEachWorkItem) {
             expected[row * width + x] =
                 sum + a[x + rounds * (width + row)] + b[x * width + 2 * rounds] + below_100(x + 3 * rounds);
         }
-    program.run({1, {width * groups, 1, 1}, {width, 1, 1}},
-                Arguments().add(out.data()).add(a.data()).add(b.data()).add(int{width}).add(int{rounds}).add_local(4 * width));
+    program.run(
+        {1, {width * groups, 1, 1}, {width, 1, 1}},
+        Arguments().add(out.data()).add(a.data()).add(b.data()).add(int{width}).add(int{rounds}).add_local(4 * width));
     for (size_t i = 0; i < out.size(); ++i)
         ASSERT_FLOAT_EQ(out[i], expected[i]) << i;
 }

@@ -85,7 +85,11 @@ private:
 // How often `part` stands in `text`.
 [[nodiscard]] size_t count(const std::string& text, const std::string& part);
 // Of the optimised IR.
-[[nodiscard]] inline size_t count(const Compiled& program, const std::string& part) { return count(program.optimised(), part); }
-[[nodiscard]] inline bool has(const Compiled& program, const std::string& part) { return program.optimised().find(part) != std::string::npos; }
+[[nodiscard]] inline size_t count(const Compiled& program, const std::string& part) {
+    return count(program.optimised(), part);
+}
+[[nodiscard]] inline bool has(const Compiled& program, const std::string& part) {
+    return program.optimised().find(part) != std::string::npos;
+}
 
 }  // namespace polder::compiler::workgroup::test

@@ -40,7 +40,8 @@ std::vector<T> divisible_edges() {
 
 // Each number by each divisor. `out` has the quotients and the remainders of all numbers by the first divisor, then by the second, and so on.
 template <class T>
-void expect_exact_lanes(const std::vector<T>& values, const std::vector<T>& quotients, const std::vector<T>& remainders) {
+void expect_exact_lanes(const std::vector<T>& values, const std::vector<T>& quotients,
+                        const std::vector<T>& remainders) {
     for (size_t d = 0; d < values.size(); ++d)
         for (size_t i = 0; i < values.size(); ++i) {
             const size_t at = d * values.size() + i;

@@ -325,7 +325,8 @@ uint32_t BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
 
 void BucketAllocator::drain_all() {
     for (Bucket& bucket : buckets_)
-        drain_in_parts(bucket.mutex, [&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(bucket, drained_at_most); });
+        drain_in_parts(bucket.mutex,
+                       [&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(bucket, drained_at_most); });
 }
 
 void BucketAllocator::drain() {

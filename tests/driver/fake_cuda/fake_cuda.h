@@ -8,7 +8,7 @@
 //
 // These functions steer it; tests find them with dlsym. Environment: FAKE_CUDA_DEVICES (2), FAKE_CUDA_MEMORY in MiB (256);
 // FAKE_CUDA_OTHER_POINTERS: kernels do not use registered memory at the host's addresses. FAKE_CUDA_PROCESSOR: 90 for sm_90 (the default).
-// FAKE_CUDA_ASSEMBLES: NVIDIA's assembler must accept all PTX, too (support/ptx_assembler.h).
+// FAKE_CUDA_ASSEMBLES: NVIDIA's assembler, if it is there (support/ptx_assembler.h), must accept all PTX, too.
 #pragma once
 
 #include <cstdint>
