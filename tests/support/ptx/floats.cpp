@@ -213,10 +213,47 @@ bool run_two_narrow(Thread& t, const Instruction& i) {
     return true;
 }
 
+// float with factors, or a first summand, of 16 bits (add.f32.f16, fma.f32.bf16): their values are exact in float.
+template <class Format, class Operation>
+bool run_mixed(Thread& t, const Instruction& i) {
+    const auto narrow = [&t](uint32_t slot) { return static_cast<float>(t.get<Format>(slot).wide()); };
+    const float a = narrow(i.a);
+    const Modifiers modifiers = Modifiers::of(i.immediate);
+    t.set(i.d, Operation::operands > 2 ? float_result<float, Operation>(a, narrow(i.b), t.get<float>(i.c), modifiers)
+                                       : float_result<float, Operation>(a, t.get<float>(i.b), 0, modifiers));
+    return true;
+}
+
+// False: the instruction is none of these.
+template <class Operation>
+bool decode_mixed(Line& line, const Modifiers& modifiers) {
+    const bool is_half = line.take("f16");
+    if (!is_half && !line.take("bf16"))
+        return false;
+    const Type narrow = is_half ? Type::f16 : Type::bf16;
+    if (line.function().symbols().processor < 100 || modifiers.flushes || modifiers.clamps ||
+        line.count() != Operation::operands + 1) {
+        line.refuse();
+        return true;
+    }
+    Instruction made{.run = is_half ? run_mixed<Half, Operation> : run_mixed<BFloat, Operation>,
+                     .d = line.target(0, Type::f32),
+                     .a = line.source(1, narrow),
+                     .b = line.source(2, Operation::operands > 2 ? narrow : Type::f32)};
+    if (Operation::operands > 2)
+        made.c = line.source(3, Type::f32);
+    made.immediate = modifiers.packed();
+    line.emit(made);
+    return true;
+}
+
 template <class Operation>
 void decode_float(Line& line) {
     const Modifiers modifiers = take_modifiers(line);
     const Type type = line.take_type();
+    if constexpr (std::is_same_v<Operation, Add> || std::is_same_v<Operation, Sub> || std::is_same_v<Operation, Fma>)
+        if (type == Type::f32 && decode_mixed<Operation>(line, modifiers))
+            return;
     Handler handler = nullptr;
     const bool is_plain = modifiers.packed() == 0;
     if (type == Type::f32)

@@ -246,6 +246,42 @@ TEST(PtxInstruction, HalvesRoundOnce) {
     expect({{"setp.lt.f16", "pred", {"f16", "f16"}, {0xbc00, 0x3c00}, 1}});
 }
 
+// On processors from sm_100 on: a summand, or the factors, of 16 bits. The result rounds once.
+TEST(PtxInstruction, FloatsTakeNarrowOperands) {
+    const auto text = [](const std::string& target, const std::string& instruction) {
+        return ".version 8.6\n.target " + target + "\n.address_size 64\n" +
+               kernel("    ld.global.b16 %rs1, [%rd0+8];\n    ld.global.b16 %rs2, [%rd0+16];\n    ld.global.b32 %r3, "
+                      "[%rd0+24];\n    " +
+                      instruction + ";\n    st.global.b32 [%rd0], %r4;\n    ret;\n");
+    };
+    constexpr uint64_t half_three = 0x4200, half_tiny = 0x0001, bfloat_three = 0x4040, bfloat_two = 0x4000;
+    const float tenth = 0.1f, smallest_half = std::ldexp(1.0f, -24);
+    const struct {
+        std::string instruction;
+        std::array<uint64_t, 3> operands;
+        float expected;
+    } cases[] = {
+        {"add.rn.f32.f16 %r4, %rs1, %r3", {half_three, 0, f(tenth)}, 3 + tenth},
+        {"add.rn.f32.f16 %r4, %rs1, %r3", {half_tiny, 0, f(0)}, smallest_half},
+        {"add.rz.f32.bf16 %r4, %rs1, %r3", {bfloat_three, 0, f(-tiny)}, std::nextafter(3.0f, 0.0f)},
+        {"add.rn.sat.f32.f16 %r4, %rs1, %r3", {half_three, 0, f(tenth)}, 1},
+        {"sub.rn.f32.bf16 %r4, %rs1, %r3", {bfloat_three, 0, f(tenth)}, 3 - tenth},
+        {"fma.rn.f32.f16 %r4, %rs1, %rs2, %r3", {half_three, half_three, f(tenth)}, std::fma(3.0f, 3.0f, tenth)},
+        {"fma.rn.f32.bf16 %r4, %rs1, %rs2, %r3", {bfloat_three, bfloat_two, f(-6)}, 0}};
+    for (const auto& one : cases) {
+        std::string log;
+        const auto module = Module::load(text("sm_100", one.instruction), 100, log);
+        ASSERT_NE(module, nullptr) << log;
+        std::array<uint64_t, 4> memory{0, one.operands[0], one.operands[1], one.operands[2]};
+        EXPECT_EQ(run(*module, memory).fault, Fault::none) << one.instruction;
+        EXPECT_EQ(memory[0], f(one.expected)) << one.instruction;
+    }
+    std::string log;
+    EXPECT_EQ(Module::load(text("sm_90", cases[0].instruction), 90, log), nullptr) << "older processors have none";
+    EXPECT_EQ(Module::load(text("sm_100", "mul.rn.f32.f16 %r4, %rs1, %r3"), 100, log), nullptr)
+        << "there is no such product";
+}
+
 // On processors from sm_100 on.
 std::string packed_text(const std::string& target, const std::string& instruction) {
     return ".version 8.6\n.target " + target + "\n.address_size 64\n" +
