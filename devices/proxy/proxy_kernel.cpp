@@ -186,22 +186,29 @@ cl_int ProxyKernel::enqueue_with_images(const LaunchWork& launch, ProxyImages& i
         return code;
     if (const cl_int code = set_arguments(launch))
         return code;
+    // Also a launch that fails has ended only when what was enqueued for it has: its copies use the bytes of its buffers.
     CommandChain before(context_, waits);
     for (const LaunchImage& image : taken)
         if (image.rows.buffer)
-            if (const cl_int code = images.copy_in(queue, image, before))
+            if (const cl_int code = images.copy_in(queue, image, before)) {
+                events.done = before.take();
                 return code;
+            }
     waits = before.waits();
     const cl_int enqueued = context_.cl.clEnqueueNDRangeKernel(
         queue, handle_, launch.work_dim, launch.global_offset, launch.global_size, launch.local_size,
         static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &events.executed);
-    if (enqueued != CL_SUCCESS)
+    if (enqueued != CL_SUCCESS) {
+        events.done = before.take();
         return enqueued;
+    }
     CommandChain behind(context_, {&events.executed, 1});
     for (const LaunchImage& image : taken)
         if (image.rows.buffer && image.argument.use != driver::ImageUse::read)
-            if (const cl_int code = images.copy_out(queue, image, behind))
+            if (const cl_int code = images.copy_out(queue, image, behind)) {
+                events.done = behind.take();
                 return code;
+            }
     events.done = behind.take();
     return CL_SUCCESS;
 }

@@ -144,12 +144,14 @@ EXPORT Code cuModuleGetFunction(Function* function, Module module, const char* n
     if (kernel == nullptr)
         return not_found;
     const std::lock_guard lock(state().mutex);
-    FunctionOfCuda& made = module->functions[name];
-    made.module = module->module;
-    made.kernel = kernel;
-    if (const auto found = state().kernels.find(name); found != state().kernels.end())
-        made.registered = found->second;
-    *function = &made;
+    const auto [made, is_new] = module->functions.try_emplace(name);
+    if (is_new) {  // other threads may launch the others
+        made->second.module = module->module;
+        made->second.kernel = kernel;
+        if (const auto found = state().kernels.find(name); found != state().kernels.end())
+            made->second.registered = found->second;
+    }
+    *function = &made->second;
     return code_success;
 }
 CATCH_OUT_OF_MEMORY
