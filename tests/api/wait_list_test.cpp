@@ -16,6 +16,7 @@ struct List {
 struct Objects {
     cl_command_queue queue;
     cl_mem buffer;
+    cl_mem image;
     cl_kernel kernel;
     uint8_t* svm;
 };
@@ -24,6 +25,8 @@ constexpr size_t one = 1;
 constexpr size_t origin[3] = {};
 constexpr size_t beside[3] = {8, 0, 0};
 constexpr size_t region[3] = {4, 1, 1};
+constexpr size_t pixel_beside[3] = {1, 0, 0};
+constexpr size_t pixel[3] = {1, 1, 1};
 char bytes[64];
 
 using Command = cl_int (*)(const Objects& o, const List& l);
@@ -40,6 +43,15 @@ cl_int map(const Objects& o, const List& l, cl_bool blocking) {
     return error;
 }
 
+cl_int map_image(const Objects& o, const List& l, cl_bool blocking) {
+    cl_int error = CL_SUCCESS;
+    size_t pitch = 0;
+    void* const mapped = clEnqueueMapImage(o.queue, o.image, blocking, CL_MAP_READ, origin, pixel, &pitch, nullptr,
+                                           l.count, l.events, nullptr, &error);
+    EXPECT_EQ(mapped != nullptr, error == CL_SUCCESS);
+    return error;
+}
+
 // A column for the name would be lost in a column for the call.
 // clang-format off
 const NamedCommand every_command[] = {
@@ -51,6 +63,13 @@ const NamedCommand every_command[] = {
     {"copy rect", [](const Objects& o, const List& l) { return clEnqueueCopyBufferRect(o.queue, o.buffer, o.buffer, origin, beside, region, 16, 16, 16, 16, l.count, l.events, nullptr); }},
     {"fill", [](const Objects& o, const List& l) { return clEnqueueFillBuffer(o.queue, o.buffer, bytes, 4, 0, 4, l.count, l.events, nullptr); }},
     {"map", [](const Objects& o, const List& l) { return map(o, l, CL_FALSE); }},
+    {"image read", [](const Objects& o, const List& l) { return clEnqueueReadImage(o.queue, o.image, CL_FALSE, origin, pixel, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"image write", [](const Objects& o, const List& l) { return clEnqueueWriteImage(o.queue, o.image, CL_FALSE, origin, pixel, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"image copy", [](const Objects& o, const List& l) { return clEnqueueCopyImage(o.queue, o.image, o.image, origin, pixel_beside, pixel, l.count, l.events, nullptr); }},
+    {"image fill", [](const Objects& o, const List& l) { return clEnqueueFillImage(o.queue, o.image, bytes, origin, pixel, l.count, l.events, nullptr); }},
+    {"image to buffer", [](const Objects& o, const List& l) { return clEnqueueCopyImageToBuffer(o.queue, o.image, o.buffer, origin, pixel, 0, l.count, l.events, nullptr); }},
+    {"image from buffer", [](const Objects& o, const List& l) { return clEnqueueCopyBufferToImage(o.queue, o.buffer, o.image, 0, origin, pixel, l.count, l.events, nullptr); }},
+    {"image map", [](const Objects& o, const List& l) { return map_image(o, l, CL_FALSE); }},
     {"migrate", [](const Objects& o, const List& l) { return clEnqueueMigrateMemObjects(o.queue, 1, &o.buffer, 0, l.count, l.events, nullptr); }},
     {"kernel", [](const Objects& o, const List& l) { return clEnqueueNDRangeKernel(o.queue, o.kernel, 1, nullptr, &one, nullptr, l.count, l.events, nullptr); }},
     {"task", [](const Objects& o, const List& l) { return clEnqueueTask(o.queue, o.kernel, l.count, l.events, nullptr); }},
@@ -71,12 +90,15 @@ const NamedCommand every_blocking_command[] = {
     {"read rect", [](const Objects& o, const List& l) { return clEnqueueReadBufferRect(o.queue, o.buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
     {"write rect", [](const Objects& o, const List& l) { return clEnqueueWriteBufferRect(o.queue, o.buffer, CL_TRUE, origin, origin, region, 0, 0, 0, 0, bytes, l.count, l.events, nullptr); }},
     {"map", [](const Objects& o, const List& l) { return map(o, l, CL_TRUE); }},
+    {"image read", [](const Objects& o, const List& l) { return clEnqueueReadImage(o.queue, o.image, CL_TRUE, origin, pixel, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"image write", [](const Objects& o, const List& l) { return clEnqueueWriteImage(o.queue, o.image, CL_TRUE, origin, pixel, 0, 0, bytes, l.count, l.events, nullptr); }},
+    {"image map", [](const Objects& o, const List& l) { return map_image(o, l, CL_TRUE); }},
     {"SVM copy", [](const Objects& o, const List& l) { return clEnqueueSVMMemcpy(o.queue, CL_TRUE, o.svm, o.svm + 8, 4, l.count, l.events, nullptr); }},
     {"SVM map", [](const Objects& o, const List& l) { return clEnqueueSVMMap(o.queue, CL_TRUE, CL_MAP_READ, o.svm, 4, l.count, l.events, nullptr); }},
 };
 // clang-format on
 
-// On the first device, which the processor is where there is one; others may have neither SVM nor native kernels.
+// On the first device, which the processor is where there is one; others may have neither images, SVM nor native kernels.
 class WaitLists : public ContextTest {
 protected:
     void SetUp() override {
@@ -91,7 +113,19 @@ protected:
             svm_ = static_cast<uint8_t*>(clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
             ASSERT_NE(svm_, nullptr);
         }
-        objects_ = {queue, buffer_, kernel_, svm_};
+        cl_bool has_images = CL_FALSE;
+        ASSERT_EQ(clGetDeviceInfo(devices[0], CL_DEVICE_IMAGE_SUPPORT, sizeof has_images, &has_images, nullptr),
+                  CL_SUCCESS);
+        if (has_images != CL_FALSE) {
+            const cl_image_format format{CL_RGBA, CL_UNSIGNED_INT8};
+            cl_image_desc shape{};
+            shape.image_type = CL_MEM_OBJECT_IMAGE2D;
+            shape.image_width = shape.image_height = 4;
+            cl_int error = CL_INVALID_VALUE;
+            image_ = clCreateImage(context, CL_MEM_READ_WRITE, &format, &shape, nullptr, &error);
+            ASSERT_EQ(error, CL_SUCCESS);
+        }
+        objects_ = {queue, buffer_, image_, kernel_, svm_};
     }
     void TearDown() override {
         EXPECT_EQ(clFinish(queue), CL_SUCCESS);
@@ -99,11 +133,13 @@ protected:
     }
     [[nodiscard]] bool is_offered(const NamedCommand& command) const {
         const std::string_view name = command.name;
+        if (name.starts_with("image"))
+            return objects_.image != nullptr;
         return name.starts_with("SVM") ? svm_ != nullptr
                                        : name != "native kernel" || executes_native_kernels(devices[0]);
     }
 
-    OwnedMem buffer_;
+    OwnedMem buffer_, image_;
     OwnedProgram program_;
     OwnedKernel kernel_;
     uint8_t* svm_ = nullptr;
@@ -176,5 +212,5 @@ TEST_F(WaitLists, OfAnUnmapAreCheckedAndLeaveTheMapAsItWas) {
     EXPECT_EQ(clEnqueueUnmapMemObject(queue, buffer_, mapped, 0, nullptr, nullptr), CL_SUCCESS);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test
