@@ -188,29 +188,25 @@ cl_int ProxyKernel::enqueue_with_images(const LaunchWork& launch, ProxyImages& i
         return code;
     // Also a launch that fails has ended only when what was enqueued for it has: its copies use the bytes of its buffers.
     CommandChain before(context_, waits);
+    cl_int code = CL_SUCCESS;
     for (const LaunchImage& image : taken)
-        if (image.rows.buffer)
-            if (const cl_int code = images.copy_in(queue, image, before)) {
-                events.done = before.take();
-                return code;
-            }
+        if (code == CL_SUCCESS && image.rows.buffer)
+            code = images.copy_in(queue, image, before);
     waits = before.waits();
-    const cl_int enqueued = context_.cl.clEnqueueNDRangeKernel(
-        queue, handle_, launch.work_dim, launch.global_offset, launch.global_size, launch.local_size,
-        static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &events.executed);
-    if (enqueued != CL_SUCCESS) {
+    if (code == CL_SUCCESS)
+        code = context_.cl.clEnqueueNDRangeKernel(
+            queue, handle_, launch.work_dim, launch.global_offset, launch.global_size, launch.local_size,
+            static_cast<cl_uint>(waits.size()), waits.empty() ? nullptr : waits.data(), &events.executed);
+    if (code != CL_SUCCESS) {
         events.done = before.take();
-        return enqueued;
+        return code;
     }
     CommandChain behind(context_, {&events.executed, 1});
     for (const LaunchImage& image : taken)
-        if (image.rows.buffer && image.argument.use != driver::ImageUse::read)
-            if (const cl_int code = images.copy_out(queue, image, behind)) {
-                events.done = behind.take();
-                return code;
-            }
+        if (code == CL_SUCCESS && image.rows.buffer && image.argument.use != driver::ImageUse::read)
+            code = images.copy_out(queue, image, behind);
     events.done = behind.take();
-    return CL_SUCCESS;
+    return code;
 }
 
 cl_int ProxyKernel::enqueue(const LaunchWork& launch, cl_command_queue queue, std::span<const cl_event> waits,
