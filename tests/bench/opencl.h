@@ -3,9 +3,11 @@
 #pragma once
 
 #include <CL/cl.h>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace polder::bench {
 
@@ -13,6 +15,13 @@ using Clock = std::chrono::steady_clock;
 
 inline double microseconds_since(Clock::time_point begin) {
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+// Of at least one value, which are reordered.
+inline double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 inline void check(cl_int error, const char* what) {

@@ -102,13 +102,7 @@ struct Times {
     std::vector<double> build, launch, build_processor, launch_processor;
 };
 
-double best(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()) / 1000; }
-
-double median(std::vector<double> times) {
-    const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle / 1000;
-}
+double best(const std::vector<double>& times) { return *std::min_element(times.begin(), times.end()); }
 
 void measure(const OneDevice& machine, cl_command_queue queue, cl_mem buffer, const Kind& kind, unsigned number,
              Times& times) {
@@ -149,10 +143,11 @@ int main(int argc, char** argv) {
     std::printf("%-12s %16s %16s %22s\n", "ms", "build", "first launch", "processor: build, launch");
     double sums[4] = {};
     for (size_t i = 0; i < all.size(); ++i) {
-        const double figures[4] = {best(all[i].build), best(all[i].launch), median(all[i].build_processor),
-                                   median(all[i].launch_processor)};
-        std::printf("%-12s %7.2f (%6.2f) %7.2f (%6.2f) %12.2f %9.2f\n", kinds[i].name, figures[0], median(all[i].build),
-                    figures[1], median(all[i].launch), figures[2], figures[3]);
+        const double build = median(all[i].build) / 1000, launch = median(all[i].launch) / 1000;
+        const double figures[4] = {best(all[i].build) / 1000, best(all[i].launch) / 1000,
+                                   median(all[i].build_processor) / 1000, median(all[i].launch_processor) / 1000};
+        std::printf("%-12s %7.2f (%6.2f) %7.2f (%6.2f) %12.2f %9.2f\n", kinds[i].name, figures[0], build, figures[1],
+                    launch, figures[2], figures[3]);
         for (size_t k = 0; k < 4; ++k)
             sums[k] += figures[k] / static_cast<double>(all.size());
     }

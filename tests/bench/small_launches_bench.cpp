@@ -45,9 +45,7 @@ void measure(std::chrono::milliseconds duration) {
             launch();
             times.push_back(microseconds_since(launched));
         }
-        const auto middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
-        std::nth_element(times.begin(), middle, times.end());
-        std::printf("%.3f\n", *middle);
+        std::printf("%.3f\n", median(times));
         clReleaseMemObject(buffer);
     }
     clReleaseKernel(kernel);
