@@ -40,10 +40,3 @@ expect_passed() {
     passed=$(sed -n 's/^\(.*, \)\?\([0-9]*\) passed.*/\2/p' "$output")
     ((${passed:-0} >= $1)) || fail "${passed:-0} tests passed, at least $1 expected"
 }
-
-# Tests that take too long for each change.
-needs_nightly() {
-    [[ -n ${POLDER_TEST_NIGHTLY-} ]] && return
-    echo "skipped: takes minutes; tools/test -L nightly runs it"
-    exit 77
-}

@@ -1,11 +1,7 @@
 #!/usr/bin/env bash
 # pyopencl_suite.sh TESTS FILE… [OPTION OF PYTEST…]: these files of the tests in PyOpenCL's source package; at least TESTS must pass, and none may
-# fail. With --whole first: all of them, which takes minutes, so only when POLDER_TEST_NIGHTLY is set (tools/test -L nightly).
+# fail.
 source "$(dirname "$0")/app.sh"
-if [[ $1 == --whole ]]; then
-    shift
-    needs_nightly
-fi
 least=$1 tests=${POLDER_PYTHON_APPS-}/pyopencl-tests
 shift
 [[ -d $tests ]] || {
