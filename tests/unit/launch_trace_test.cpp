@@ -126,6 +126,22 @@ protected:
     std::string path;
 };
 
+// The first launch of a recording refers to no launch of the one before, though the thread has repeated it until then.
+TEST_F(LaunchTrace, EachRecordingHasItsLaunchesInFull) {
+    const auto storage = make_ref<NumberedStorage>(4096);
+    uint64_t value = 0;
+    for (int recording = 0; recording < 3; ++recording) {
+        ASSERT_TRUE(memory::trace::begin(path));
+        std::vector<RecordedLaunch> launches;
+        while (launches.size() < 50) {
+            launches.push_back({1, 0, ++value, {{storage.get(), {1024, 4096}, Access::write}}});
+            record(launches.back());
+        }
+        memory::trace::end();
+        expect_launches(read(), launches);
+    }
+}
+
 // More kernels than slots, values that jump, other events in between, and several chunks.
 TEST_F(LaunchTrace, LaunchesThatRepeatAreReadOneByOne) {
     for (const uint32_t kernels : {1u, 3u, 30u, 400u}) {

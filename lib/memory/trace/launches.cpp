@@ -34,28 +34,26 @@ uint32_t slot_of(const Launch& launch, std::span<const Use> uses) {
     return mixed % Repeat::slots;
 }
 
-uint64_t key_of(const Launch& launch, size_t uses) {
-    return uint64_t{launch.text} << 32 | uint64_t{uses} << 8 | launch.space.value;
-}
-
 // Whether the launch repeats the one in the slot.
 bool repeats(const Launches::Slot& slot, const Launch& launch, std::span<const Use> uses) {
-    if (slot.key != key_of(launch, uses.size()) || slot.queue != launch.done.queue ||
-        launch.done.value - slot.value > Repeat::value_max)
+    if (slot.use_count != uses.size() || slot.text != launch.text || slot.queue != launch.done.queue ||
+        slot.space != launch.space || launch.done.value - slot.value > Repeat::value_max)
         return false;
-    uint64_t difference = 0;
     const Launches::Slot::Use* before = slot.uses.data();
     for (const Use& use : uses) {
-        difference |= (before->storage ^ use.storage->number_if_given()) | (before->begin ^ use.range.begin) |
-                      (before->end ^ use.range.end);
-        difference |= static_cast<uint8_t>(before->access) ^ static_cast<uint8_t>(use.access);
+        if (before->storage != use.storage->number_if_given() || before->begin != use.range.begin ||
+            before->end != use.range.end || before->access != use.access)
+            return false;
         ++before;
     }
-    return difference == 0;
+    return true;
 }
 
-Repeat repetition_of(const Launches::Slot& slot, const Launch& launch) {
-    return {Repeat::no_time, static_cast<uint32_t>(launch.done.value - slot.value), static_cast<uint32_t>(slot.number)};
+// The launch as one that repeats the slot's last launch, which it replaces there.
+Repeat repeat(Launches::Slot& slot, uint64_t value) noexcept {
+    const auto step = static_cast<uint32_t>(value - slot.value);
+    slot.value = value;
+    return {Repeat::no_time, step, slot.number};
 }
 
 // Adds the launch to `event`.
@@ -66,27 +64,30 @@ void add(Event& event, const Repeat& launch) noexcept {
     std::atomic_ref<uint8_t>(event.flags).store(static_cast<uint8_t>(before + 1), std::memory_order_release);
 }
 
-// Records a repeated launch with its time, in the open event if there is room, otherwise in a new one.
-[[gnu::noinline]] void repeat_with_time(Repeat launch) noexcept {
-    const uint64_t ticks = cursor.last_ticks = now_ticks();
-    const uint64_t fast = (cursor.unread + 1) * Repeat::fast_ticks;
-    cursor.may_skip = ticks - cursor.read_ticks < fast ? Repeat::most - 1 : 0;
-    cursor.unread = cursor.may_skip;
-    cursor.read_ticks = ticks;
-    Event* event = cursor.open;
-    if (event && event->flags != Repeat::most && (ticks - event->ticks) / Repeat::unit < Repeat::no_time) {
-        launch.time = static_cast<uint32_t>((ticks - event->ticks) / Repeat::unit);
-        return add(*event, launch);
-    }
-    event = cursor.next++;
+// A new event for repeated launches.
+Event& open_event(uint64_t ticks) noexcept {
+    Event& event = *cursor.next++;
     if (cursor.next != cursor.end)
         set_kind(*cursor.next, Kind::none);
-    *event = Event{};
-    event->ticks = ticks;
-    launch.time = 0;
-    add(*event, launch);
-    set_kind(*event, Kind::repeats);
-    cursor.open = event;
+    event = Event{};
+    event.ticks = ticks;
+    cursor.open = &event;
+    return event;
+}
+
+// Records a repeated launch with its time, in the open event if there is room, otherwise in a new one. The chunk has room for an event.
+void add_with_time(Repeat launch) noexcept {
+    const uint64_t ticks = cursor.last_ticks = now_ticks();
+    const bool is_fast = ticks - cursor.read_ticks < (cursor.unread + 1) * Repeat::fast_ticks;
+    cursor.read_ticks = ticks;
+    const bool has_room = cursor.open && cursor.open->flags != Repeat::most &&
+                          (ticks - cursor.open->ticks) / Repeat::unit < Repeat::no_time;
+    Event& event = has_room ? *cursor.open : open_event(ticks);
+    launch.time = static_cast<uint32_t>((ticks - event.ticks) / Repeat::unit);
+    add(event, launch);
+    if (!has_room)
+        set_kind(event, Kind::repeats);
+    cursor.unread = cursor.may_skip = is_fast ? Repeat::most - event.flags : 0;
 }
 
 // All uses in one word, for which the launch's own event has room. `fits` is false when that is not possible.
@@ -135,7 +136,9 @@ struct OneWord {
         return;
     Launches::Slot& slot = cursor.launches->slots[number];
     slot.queue = launch.done.queue;
-    slot.key = key_of(launch, uses.size());
+    slot.text = launch.text;
+    slot.space = launch.space;
+    slot.use_count = static_cast<uint32_t>(uses.size());
     slot.value = launch.done.value;
     slot.number = number;
     cursor.last = &slot;
@@ -143,40 +146,44 @@ struct OneWord {
         slot.uses[i] = {uses[i].storage->number(), uses[i].range.begin, uses[i].range.end, uses[i].access};
 }
 
-// Whether the next launch needs no time of its own.
-bool may_be_without_time() { return cursor.open && cursor.may_skip > 0 && cursor.open->flags != Repeat::most; }
-
-void repeat_without_time(Launches::Slot& slot, const Launch& launch) noexcept {
-    const Repeat made = repetition_of(slot, launch);
-    slot.value = launch.done.value;
+// The launch repeats the last one. The parameters of the functions below are those of record_launch, so that each calls the next by a jump.
+void repeat_without_time(uint64_t value) noexcept {
+    const Repeat launch = repeat(*cursor.last, value);
     --cursor.may_skip;
-    add(*cursor.open, made);
+    add(*cursor.open, launch);
+}
+
+[[gnu::noinline]] void repeat_with_time(std::span<const Use> uses, driver::Timepoint done, SpaceId space,
+                                        uint32_t text) noexcept {
+    if (cursor.next == cursor.end)
+        return record_anew({done, space, text}, uses);
+    add_with_time(repeat(*cursor.last, done.value));
 }
 
 // Records a launch that may repeat one before the last.
-[[gnu::noinline]] void record_after_another(const Launch& launch, std::span<const Use> uses) noexcept {
+[[gnu::noinline]] void record_after_another(std::span<const Use> uses, driver::Timepoint done, SpaceId space,
+                                            uint32_t text) noexcept {
+    const Launch launch{done, space, text};
     if (!cursor.launches)
         return record_anew(launch, uses);
     Launches::Slot& slot = cursor.launches->slots[slot_of(launch, uses)];
     if (!repeats(slot, launch, uses))
         return record_anew(launch, uses);
     cursor.last = &slot;
-    if (may_be_without_time())
-        return repeat_without_time(slot, launch);
-    if (cursor.next == cursor.end)
-        return record_anew(launch, uses);
-    const Repeat made = repetition_of(slot, launch);
-    slot.value = launch.done.value;
-    repeat_with_time(made);
+    if (cursor.may_skip != 0)
+        return repeat_without_time(done.value);
+    repeat_with_time(uses, done, space, text);
 }
 
 }  // namespace
 
 // Most launches repeat the one before.
 void record_launch(std::span<const Use> uses, driver::Timepoint done, SpaceId space, uint32_t text) noexcept {
-    if (may_be_without_time() && repeats(*cursor.last, {done, space, text}, uses)) [[likely]]
-        return repeat_without_time(*cursor.last, {done, space, text});
-    record_after_another({done, space, text}, uses);
+    if (!repeats(*cursor.last, {done, space, text}, uses))
+        return record_after_another(uses, done, space, text);
+    if (cursor.may_skip == 0)
+        return repeat_with_time(uses, done, space, text);
+    repeat_without_time(done.value);
 }
 
 }  // namespace polder::memory::trace

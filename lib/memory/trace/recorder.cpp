@@ -26,6 +26,7 @@ namespace polder::memory::trace {
 namespace detail {
 constinit std::atomic<bool> on{false};
 }
+constinit Launches::Slot no_launch;
 [[gnu::tls_model("initial-exec")]] constinit thread_local Cursor cursor;
 
 namespace {
@@ -100,7 +101,7 @@ void leave_chunk(void*) noexcept {
     if (cursor.chunk)
         ::munmap(cursor.chunk, chunk_bytes);
     delete std::exchange(cursor.launches, nullptr);
-    cursor.open = nullptr;
+    cursor.forget_launches();
     cursor.chunk = nullptr;
     cursor.next = cursor.end = nullptr;
 }
@@ -191,7 +192,7 @@ bool File::next_chunk() noexcept {
 void put(const Fields& fields, uint64_t ticks, uint32_t parts) noexcept {
     if (cursor.next == cursor.end && !file().next_chunk()) [[unlikely]]
         return;
-    cursor.open = nullptr;
+    cursor.close_event();
     Event* const event = cursor.next;
     cursor.next += 1 + parts;
     if (cursor.next != cursor.end)
@@ -248,7 +249,7 @@ void end() {
         ::close(std::exchange(only.descriptor, -1));
     // The calling thread's next event begins a new chunk, when recording begins again.
     cursor.next = cursor.end;
-    cursor.open = nullptr;
+    cursor.close_event();
 }
 
 void record(const Fields& fields) noexcept {

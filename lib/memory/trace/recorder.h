@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #if defined(__x86_64__)
@@ -39,23 +40,28 @@ struct Launches {
             Access access = Access::none;
         };
         const driver::Queue* queue = nullptr;
-        uint64_t key = UINT64_MAX;  // text, number of uses and space; nothing is like an empty slot
         uint64_t value = 0;
-        uint64_t number = 0;  // of this slot, unless it is empty
+        uint32_t use_count = UINT32_MAX;  // nothing is like an empty slot
+        uint32_t text = 0;
+        SpaceId space;
+        uint32_t number = 0;  // of this slot, unless it is empty
         std::array<Use, uses_max> uses;
     };
+    static_assert(offsetof(Slot, uses) == 32);
     std::array<Slot, polder::trace::Repeat::slots> slots;
 };
+
+extern constinit Launches::Slot no_launch;  // the slot of a thread that has recorded none; no launch is like it
 
 // Where a thread writes. Plain data; leave_chunk unmaps the chunk when the thread ends. What a repeated launch needs comes first, in one cache
 // line: a small launch uses most of the processor's first cache, so that each further line costs it a miss elsewhere.
 struct alignas(64) Cursor {
     Event* open = nullptr;  // the thread's last event, if it is of the kind `repeats`
     Launches* launches = nullptr;  // exists as long as the chunk; null when there was no memory for it
-    Launches::Slot* last = nullptr;  // of the last launch; the first slot when there was none
+    Launches::Slot* last = &no_launch;  // of the last launch
     uint64_t read_ticks = 0;  // when the counter was read last for a repeated launch
     uint32_t unread = 0;  // how many launches were expected without a time after that
-    uint32_t may_skip = 0;  // how many of them are left
+    uint32_t may_skip = 0;  // how many of them are left; not 0: `open` exists and has room for them
     Event* next = nullptr;
     Event* end = nullptr;
     uint64_t last_ticks = 0;
@@ -66,13 +72,17 @@ struct alignas(64) Cursor {
 
     // For a chunk without events.
     void forget_launches() {
-        if (launches) {
+        if (launches)
             *launches = {};
-            last = launches->slots.data();
-        }
-        open = nullptr;
+        last = &no_launch;
+        close_event();
         read_ticks = 0;
-        unread = may_skip = 0;
+        unread = 0;
+    }
+    // The thread's last event is not one of repeated launches, or is not in its chunk.
+    void close_event() {
+        open = nullptr;
+        may_skip = 0;
     }
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Cursor cursor;

@@ -134,12 +134,19 @@ Result<driver::Timepoint> LaunchCommand::submit(Queue& queue, const memory::Exec
     return done;
 }
 
+// Apart from `trace`, which then needs no stack frame.
+[[gnu::noinline]] void LaunchCommand::trace_first(const memory::Execution& execution, driver::Timepoint done,
+                                                  std::span<const memory::Use> uses) const {
+    const uint32_t name = memory::trace::record_text(code_.info->name);
+    std::atomic_ref<uint32_t>(code_.code->trace_text).store(name, std::memory_order_relaxed);
+    memory::trace::record_launch(uses, done, execution.space, name);
+}
+
 void LaunchCommand::trace(const memory::Execution& execution, driver::Timepoint done,
                           std::span<const memory::Use> uses) const {
-    const std::atomic_ref<uint32_t> text(code_.code->trace_text);
-    uint32_t name = text.load(std::memory_order_relaxed);
+    const uint32_t name = std::atomic_ref<uint32_t>(code_.code->trace_text).load(std::memory_order_relaxed);
     if (name == 0) [[unlikely]]
-        text.store(name = memory::trace::record_text(code_.info->name), std::memory_order_relaxed);
+        return trace_first(execution, done, uses);
     memory::trace::record_launch(uses, done, execution.space, name);
 }
 

@@ -78,6 +78,9 @@ private:
     [[nodiscard]] Result<void> reserve_from(size_t first, const Queue& queue) const;
     // For POLDER_TRACE.
     void trace(const memory::Execution& execution, driver::Timepoint done, std::span<const memory::Use> uses) const;
+    // Records the kernel's name, too.
+    void trace_first(const memory::Execution& execution, driver::Timepoint done,
+                     std::span<const memory::Use> uses) const;
     friend class RecordedLaunch;
     // The offset of a buffer's address in the packed arguments, and the distance from the buffer's first byte to the address, which is
     // 0 except for addresses that the application gave.
