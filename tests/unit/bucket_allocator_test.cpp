@@ -152,5 +152,30 @@ TEST(BucketAllocator, FullMemoryGivesALargerBlockRatherThanNone) {
     EXPECT_TRUE(fixture.pool->validate());
 }
 
+// A bucket whose lock belongs to one thread is cheaper to use. Growing and draining look at all buckets, but lock only those with
+// pending blocks.
+TEST(BucketAllocator, ABucketThatOneThreadUsesBelongsToThisThread) {
+    BucketFixture fixture;
+    const auto is_shared = [&](uint64_t size) { return fixture.pool->bucket_statistics(ByteCount{size}).is_shared; };
+    fixture.pool->free(fixture.take(KiB), {});
+    if (is_shared(KiB))
+        GTEST_SKIP() << "the system has no membarrier";
+    const auto in_another_thread = [](auto&& what) { std::thread{what}.join(); };
+    in_another_thread([&] {
+        fixture.pool->free(fixture.take(2 * KiB), {});
+        fixture.pool->drain();
+        EXPECT_FALSE(is_shared(2 * KiB));
+    });
+    EXPECT_FALSE(is_shared(KiB));
+    FakeQueue queue;
+    const driver::Timepoint used = queue.at(1);
+    fixture.pool->free(fixture.take(KiB), {&used, 1});
+    queue.complete(1);
+    in_another_thread([&] { fixture.pool->drain(); });  // frees this block
+    EXPECT_TRUE(is_shared(KiB));
+    EXPECT_EQ(fixture.pool->statistics().deferred_blocks, 0u);
+    EXPECT_TRUE(fixture.pool->validate());
+}
+
 }  // namespace
 }  // namespace polder::memory

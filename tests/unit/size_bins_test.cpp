@@ -224,5 +224,28 @@ TEST(Tally, SharesOfThreadsNeitherExceedTheLimitNorUseItUp) {
     EXPECT_EQ(tally.live(), limit);
 }
 
+// Also when a thread has taken bytes ahead that are in no block.
+TEST(Tally, WhatIsFreeIsComparedExactly) {
+    constexpr uint64_t MiB = uint64_t{1} << 20;
+    Tally tally{ByteCount{uint64_t{1} << 40}};
+    tally.reserve(64 * MiB);
+    const auto expect_free = [&](uint64_t free) {
+        EXPECT_EQ(tally.free_bytes(), free);
+        for (const uint64_t bytes : {uint64_t{0}, free / 2, free - 1, free, free + 1, 2 * free, 100 * MiB})
+            EXPECT_EQ(tally.free_bytes_exceed(bytes), free > bytes) << bytes << " of " << free;
+    };
+    expect_free(64 * MiB);
+    tally.begin_shares();
+    ASSERT_TRUE(tally.allocate(4096));
+    expect_free(64 * MiB - 4096);
+    tally.free(4096);
+    for (const uint64_t block : {uint64_t{4096}, 30 * MiB, 64 * MiB, 65 * MiB}) {
+        ASSERT_TRUE(tally.allocate(block));
+        expect_free(block < 64 * MiB ? 64 * MiB - block : 0);
+        tally.free(block);
+        expect_free(64 * MiB);
+    }
+}
+
 }  // namespace
 }  // namespace polder::memory

@@ -28,8 +28,7 @@ uint64_t bound_of(const AllocationPolicy& policy, const RegionSource& source, co
     return source.discards() ? options.cache_max.value : AllocationPolicy::unlimited;
 }
 
-// A time, for the order in which slabs became unused. It is a clock, because all threads would write to a counter.
-uint64_t moment() {
+uint64_t clock_ticks() {
 #if defined(__x86_64__)
     return __rdtsc();
 #else
@@ -270,6 +269,12 @@ void BucketAllocator::add_slab(Bucket& bucket, driver::Memory memory) {
     note_oldest(bucket);
 }
 
+// A time, for the order in which slabs became unused. It is a clock, because all threads would write to a counter. Reading the clock takes a
+// tenth of a lease and free. Without a bound no slab is released alone, so that their order does not matter.
+uint64_t BucketAllocator::moment() const noexcept {
+    return max_bytes_ == AllocationPolicy::unlimited ? 0 : clock_ticks();
+}
+
 void BucketAllocator::note_oldest(Bucket& bucket) noexcept {
     const Index oldest = bucket.unused.oldest;
     bucket.oldest_unused.store(oldest == none ? UINT64_MAX : bucket.slabs[oldest].unused_since,
@@ -294,12 +299,13 @@ void BucketAllocator::free_after(const Block& block, Timepoints&& after) noexcep
         if (!after.empty()) {
             tally_.defer(block_bytes(block.region));
             bucket.pending.add(block, std::move(after));
+            bucket.may_have_pending.store(true, std::memory_order_relaxed);
             return;
         }
         tally_.free(block_bytes(block.region));
         put_free(bucket, block.place.node);
     }
-    if (max_bytes_ != AllocationPolicy::unlimited && tally_.free_bytes() > max_bytes_) [[unlikely]]
+    if (max_bytes_ != AllocationPolicy::unlimited && tally_.free_bytes_exceed(max_bytes_)) [[unlikely]]
         give_back_beyond(max_bytes_);
 }
 
@@ -317,16 +323,21 @@ void BucketAllocator::put_free(Bucket& bucket, Index index) noexcept {
 }
 
 uint32_t BucketAllocator::drain_at_most(Bucket& bucket, uint32_t count) {
-    return bucket.pending.drain(count, [this, &bucket](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
-        tally_.end_deferred(block_bytes(bucket.number));
-        put_free(bucket, block.place.node);
-    });
+    const uint32_t drained =
+        bucket.pending.drain(count, [this, &bucket](const Block& block) POLDER_NO_THREAD_SAFETY_ANALYSIS {
+            tally_.end_deferred(block_bytes(bucket.number));
+            put_free(bucket, block.place.node);
+        });
+    bucket.may_have_pending.store(bucket.pending.size() != 0, std::memory_order_relaxed);
+    return drained;
 }
 
+// Does not lock buckets without pending blocks: their locks may belong to other threads (BiasedMutex).
 void BucketAllocator::drain_all() {
     for (Bucket& bucket : buckets_)
-        drain_in_parts(bucket.mutex,
-                       [&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(bucket, drained_at_most); });
+        if (bucket.may_have_pending.load(std::memory_order_relaxed))
+            drain_in_parts(bucket.mutex,
+                           [&]() POLDER_NO_THREAD_SAFETY_ANALYSIS { return drain_at_most(bucket, drained_at_most); });
 }
 
 void BucketAllocator::drain() {
@@ -337,6 +348,8 @@ void BucketAllocator::drain() {
 
 std::optional<driver::Timepoint> BucketAllocator::oldest_pending() const {
     for (const Bucket& bucket : buckets_) {
+        if (!bucket.may_have_pending.load(std::memory_order_relaxed))
+            continue;
         BiasedLock lock(bucket.mutex);
         if (auto oldest = bucket.pending.oldest())
             return oldest;
@@ -403,7 +416,8 @@ BucketAllocator::BucketStatistics BucketAllocator::bucket_statistics(ByteCount s
     const uint32_t number = bucket_of({size, Alignment{1}, {}});
     const Bucket& bucket = buckets_[number];
     BiasedLock lock(bucket.mutex);
-    return {block_bytes(number), bucket.hits, bucket.misses, bucket.stale_frees, bucket.free_blocks};
+    return {block_bytes(number), bucket.hits,        bucket.misses,
+            bucket.stale_frees,  bucket.free_blocks, lock.held() != BiasedMutex::Held::by_owner};
 }
 
 Allocator::Statistics BucketAllocator::statistics() const {

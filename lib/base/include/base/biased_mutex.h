@@ -112,6 +112,7 @@ public:
     ~BiasedLock() POLDER_THREAD_ANNOTATION(release_capability()) { mutex_.unlock(held_); }
     BiasedLock(const BiasedLock&) = delete;
     BiasedLock& operator=(const BiasedLock&) = delete;
+    [[nodiscard]] BiasedMutex::Held held() const { return held_; }
 
 private:
     BiasedMutex& mutex_;

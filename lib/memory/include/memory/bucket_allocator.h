@@ -52,6 +52,8 @@ public:
         uint64_t misses = 0;
         uint64_t stale_frees = 0;  // frees of blocks that were free already
         uint64_t free_blocks = 0;
+        bool is_shared =
+            false;  // another thread than the calling one has locked the bucket, or the system has no membarrier
         [[nodiscard]] double hit_rate() const {
             const uint64_t all = hits + misses;
             return all == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(all);
@@ -103,7 +105,9 @@ private:
         uint64_t free_blocks POLDER_GUARDED_BY(mutex) = 0;
         uint64_t slab_count POLDER_GUARDED_BY(mutex) = 0;
         uint64_t unused_bytes POLDER_GUARDED_BY(mutex) = 0;  // in slabs without used blocks
+        // Written under the lock, and read without it, so that a thread does not lock the buckets of others for nothing.
         std::atomic<uint64_t> oldest_unused{UINT64_MAX};  // the smallest Slab::unused_since
+        std::atomic<bool> may_have_pending{false};
     };
 
     [[nodiscard]] bool lease_now(const Request& request, Lease& leased) override;
@@ -129,6 +133,7 @@ private:
 
     // --- freeing ---
     void put_free(Bucket& bucket, Index index) noexcept POLDER_REQUIRES(bucket.mutex);
+    [[nodiscard]] uint64_t moment() const noexcept;
     void note_oldest(Bucket& bucket) noexcept POLDER_REQUIRES(bucket.mutex);
     uint32_t drain_at_most(Bucket& bucket, uint32_t count) POLDER_REQUIRES(bucket.mutex);
     void drain_all();

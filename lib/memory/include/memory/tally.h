@@ -44,14 +44,15 @@ public:
             add(shards_[0].allocations, 1);
             return true;
         }
-        Shard& shard = mine();
+        const Mine mine;
+        Shard& shard = shards_[mine.index];
         if (!has_shares() || bytes > shared_block_bytes_max) [[likely]] {
             if (!take(bytes) && !(gather() && take(bytes)))
                 return false;
         } else if (!take_from_share(shard, bytes)) {
             return false;
         }
-        add(shard.allocations, 1);
+        mine.count(shard.allocations);
         return true;
     }
     void free(uint64_t bytes) {
@@ -59,8 +60,9 @@ public:
             add(shards_[0].frees, 1);
             return subtract(live_, bytes);
         }
-        Shard& shard = mine();
-        add(shard.frees, 1);
+        const Mine mine;
+        Shard& shard = shards_[mine.index];
+        mine.count(shard.frees);
         if (!has_shares() || bytes > shared_block_bytes_max) [[likely]]
             return subtract(live_, bytes);
         if (shard.share.fetch_add(bytes, std::memory_order_relaxed) + bytes > 2 * share_bytes)
@@ -78,7 +80,7 @@ public:
     }
     // A deferred block was allocated again. Needs no check of the limit, which counts deferred bytes.
     void reuse_deferred(uint64_t bytes) {
-        add(mine().allocations, 1);
+        count_reused();
         raise(live_peak_, add(live_, bytes) + bytes + charged());
         end_deferred(bytes);
     }
@@ -107,6 +109,9 @@ public:
     }
     void release(uint64_t bytes) { reserved_.fetch_sub(bytes, std::memory_order_relaxed); }
 
+    // Threads take shares from now on, as they do after collisions. For tests.
+    void begin_shares() { meetings_.store(meetings_tolerated, std::memory_order_relaxed); }
+
     void count_retry() { retries_.fetch_add(1, std::memory_order_relaxed); }
     void count_out_of_memory() { out_of_memory_.fetch_add(1, std::memory_order_relaxed); }
     void reset_peak(Allocator::Peak peak) {
@@ -130,6 +135,14 @@ public:
         const uint64_t all = reserved();
         return all - std::min(all, live() + deferred());
     }
+    // Whether free_bytes() > bytes. Reads the threads' shares only when the result depends on them.
+    [[nodiscard]] bool free_bytes_exceed(uint64_t bytes) const {
+        const uint64_t all = reserved();
+        const uint64_t free_at_least = all - std::min(all, live_.load(std::memory_order_relaxed) + deferred());
+        if (free_at_least > bytes)
+            return true;
+        return has_shares() && bytes - free_at_least < shares_bytes_max && free_bytes() > bytes;
+    }
     void fill(Allocator::Statistics& statistics) const {
         const auto value = [](const std::atomic<uint64_t>& count) { return count.load(std::memory_order_relaxed); };
         statistics.reserved = ByteCount{reserved()};
@@ -151,17 +164,40 @@ private:
     static constexpr uint64_t share_bytes = uint64_t{1} << 20;
     static constexpr uint64_t shared_block_bytes_max = uint64_t{64} << 10;
     static constexpr uint32_t meetings_tolerated = 32;
-    static constexpr uint32_t shard_count = 16;
+    static constexpr uint32_t own_shards = 16;
+    static constexpr uint32_t shard_count = 2 * own_shards;
+    static constexpr uint64_t shares_bytes_max = shard_count * (2 * share_bytes + 16 * shared_block_bytes_max);
     using Count = std::atomic<uint64_t>;
 
-    // Counts that threads keep separately. With Writers::one_at_a_time, only the first shard is used.
+    // Counts that threads keep separately. Only one thread at a time has a number below own_shards, so that it changes the counts of its shard
+    // without an atomic read-modify-write; threads with higher numbers share the other shards. Any thread may take the share of another one.
+    // With Writers::one_at_a_time, only the first shard is used.
     struct alignas(128) Shard {
         Count allocations{0};
         Count frees{0};
         Count share{0};  // bytes that are counted in live_, but are in no block
     };
 
-    [[nodiscard]] Shard& mine() { return shards_[locked_ ? 0 : thread_number() % shard_count]; }
+    // The calling thread's shard.
+    struct Mine {
+        const uint32_t thread = thread_number();
+        const uint32_t index = thread < own_shards ? thread : own_shards + thread % own_shards;
+
+        void count(Count& events) const {
+            if (thread < own_shards) [[likely]]
+                events.store(events.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+            else
+                events.fetch_add(1, std::memory_order_relaxed);
+        }
+    };
+    void count_reused() {
+        if (locked_) {
+            add(shards_[0].allocations, 1);
+        } else {
+            const Mine mine;
+            mine.count(shards_[mine.index].allocations);
+        }
+    }
     [[nodiscard]] uint64_t sum(Count Shard::* count) const {
         uint64_t all = (shards_[0].*count).load(std::memory_order_relaxed);
         for (uint32_t index = 1; index < shard_count && !locked_; ++index)
