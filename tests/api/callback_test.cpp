@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <string_view>
 #include <thread>
 
 namespace polder::test {
@@ -149,6 +151,40 @@ TEST_F(Callbacks, OfBuildsMayBuildAndReleaseWhatWasBuilt) {
     }};
     ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", Work::of_program, &work), CL_SUCCESS);
     wait_for(work.is_done);
+}
+
+TEST_F(Callbacks, OfErrorsSayWhichArgumentWasReleased) {
+    std::string reported;
+    cl_int error = CL_SUCCESS;
+    const auto notify = [](const char* text, const void*, size_t, void* user) {
+        static_cast<std::string*>(user)->append(text);
+    };
+    context = clCreateContext(nullptr, 1, devices.data(), notify, &reported, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    queue = make_queue(devices[0]);
+    const OwnedProgram program = build("kernel void copy(global const int* from, global int* to) { *to = *from; }");
+    const OwnedKernel kernel = make_kernel(program, "copy");
+    const OwnedMem stays = make_buffer(4);
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), stays.in()), CL_SUCCESS);
+    {
+        const OwnedMem gone = make_buffer(4);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), gone.in()), CL_SUCCESS);
+    }
+    testing::internal::CaptureStderr();
+    constexpr size_t one = 1;
+    EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr),
+              CL_INVALID_KERNEL_ARGS);
+    const std::string printed = testing::internal::GetCapturedStderr();
+    EXPECT_NE(reported.find("kernel copy: the buffer of argument 1 "), std::string::npos) << reported;
+    // The return code and the callback inform the program. Only POCL_DEBUG asks for messages on stderr.
+    const char* const debug = std::getenv("POCL_DEBUG");
+    if (!debug) {
+        EXPECT_EQ(printed, "");
+    } else if (std::string_view(debug) == "api") {
+        EXPECT_NE(printed.find("clEnqueueNDRangeKernel: -52: kernel copy: the buffer of argument 1 "),
+                  std::string::npos)
+            << printed;
+    }
 }
 
 TEST_F(Callbacks, OfErrorsMayUseTheContextThatReportsThem) {

@@ -147,30 +147,6 @@ TEST_F(Launches, ReportABufferThatWasReleased) {
     EXPECT_EQ(clFinish(queue), CL_SUCCESS);
 }
 
-TEST_F(Launches, SayWhichArgumentWasReleased) {
-    std::string reported;
-    cl_int error = CL_SUCCESS;
-    const auto notify = [](const char* text, const void*, size_t, void* user) {
-        static_cast<std::string*>(user)->append(text);
-    };
-    context = clCreateContext(nullptr, 1, devices.data(), notify, &reported, &error);
-    ASSERT_EQ(error, CL_SUCCESS);
-    queue = make_queue(devices[0]);
-    const OwnedProgram program = build("kernel void copy(global const int* from, global int* to) { *to = *from; }");
-    const OwnedKernel kernel = make_kernel(program, "copy");
-    const OwnedMem stays = make_buffer(4);
-    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), stays.in()), CL_SUCCESS);
-    {
-        const OwnedMem gone = make_buffer(4);
-        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), gone.in()), CL_SUCCESS);
-    }
-    testing::internal::CaptureStderr();
-    EXPECT_EQ(launch(kernel, {1}), CL_INVALID_KERNEL_ARGS);
-    EXPECT_NE(reported.find("kernel copy: the buffer of argument 1 "), std::string::npos) << reported;
-    // The return code and the callback inform the program. Nothing is printed, because POCL_DEBUG=api is not set.
-    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
-}
-
 TEST_F(Launches, DoNotMissAReleasedBufferThatTheKernelNeverTouches) {
     const OwnedProgram program = build("kernel void one(global int* out, global int* unused) { out[0] = 5; }");
     const OwnedKernel kernel = make_kernel(program, "one");
