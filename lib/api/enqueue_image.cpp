@@ -17,6 +17,14 @@ using memory::StorageRect;
 namespace polder::api {
 namespace {
 
+// An image that the device of the queue can use. A command other than a launch may use a format that kernels there only read, or only write.
+Result<MemObject*> check_command_image(const EnqueueCall& call, cl_mem handle) {
+    POLDER_ASSIGN(image, check_image(call, handle));
+    POLDER_TRY(
+        check_support(call.queue().device(), *image->image(), {driver::ImageUse::read, driver::ImageUse::write}));
+    return image;
+}
+
 // The bytes of a region, within the image's storage.
 Result<StorageRect> check_region(const MemObject& object, const size_t* origin, const size_t* region) {
     // CL_INVALID_VALUE: origin or region is null.
@@ -67,7 +75,7 @@ Result<driver::RectLayout> check_host_layout(const MemObject& object, const Stor
 
 Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, const ImageRegion& region,
                   const HostPitches& pitches, void* to) {
-    POLDER_ASSIGN(from, check_image(call, image));
+    POLDER_ASSIGN(from, check_command_image(call, image));
     POLDER_ASSIGN(rect, check_region(*from, region.origin, region.size));
     POLDER_ASSIGN(layout, check_host_layout(*from, rect, pitches));
     // CL_INVALID_VALUE: ptr is null.
@@ -80,7 +88,7 @@ Result<void> read(const EnqueueCall& call, cl_mem image, Blocking blocking, cons
 
 Result<void> write(const EnqueueCall& call, cl_mem image, Blocking blocking, const ImageRegion& region,
                    const HostPitches& pitches, const void* from) {
-    POLDER_ASSIGN(to, check_image(call, image));
+    POLDER_ASSIGN(to, check_command_image(call, image));
     POLDER_ASSIGN(rect, check_region(*to, region.origin, region.size));
     POLDER_ASSIGN(layout, check_host_layout(*to, rect, pitches));
     // CL_INVALID_VALUE: ptr is null.
@@ -130,7 +138,7 @@ struct PitchPlaces {
 
 Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_map_flags flags,
                   const ImageRegion& region, const PitchPlaces& pitches) {
-    POLDER_ASSIGN(object, check_image(call, image));
+    POLDER_ASSIGN(object, check_command_image(call, image));
     POLDER_ASSIGN(rect, check_region(*object, region.origin, region.size));
     POLDER_ASSIGN(access, check_map_flags(*object, flags));
     const ImageShape& shape = *object->image();
@@ -156,8 +164,8 @@ Result<void*> map(const EnqueueCall& call, cl_mem image, Blocking blocking, cl_m
 
 Result<void> enqueue_image_copy(const EnqueueCall& call, cl_mem from_image, cl_mem to_image, const size_t* from_origin,
                                 const size_t* to_origin, const size_t* region) {
-    POLDER_ASSIGN(from, check_image(call, from_image));
-    POLDER_ASSIGN(to, check_image(call, to_image));
+    POLDER_ASSIGN(from, check_command_image(call, from_image));
+    POLDER_ASSIGN(to, check_command_image(call, to_image));
     // CL_IMAGE_FORMAT_MISMATCH: the images have different formats.
     if (!same_format(*from->image(), *to->image()))
         return fail(Status::image_format_mismatch);
@@ -172,7 +180,7 @@ Result<void> enqueue_image_copy(const EnqueueCall& call, cl_mem from_image, cl_m
 
 Result<void> enqueue_image_to_buffer(const EnqueueCall& call, cl_mem image, cl_mem buffer, const ImageRegion& region,
                                      size_t offset) {
-    POLDER_ASSIGN(from, check_image(call, image));
+    POLDER_ASSIGN(from, check_command_image(call, image));
     POLDER_ASSIGN(to, check_buffer(call, buffer));
     POLDER_TRY(check_distinct(*from, *to));
     POLDER_ASSIGN(from_rect, check_region(*from, region.origin, region.size));
@@ -183,7 +191,7 @@ Result<void> enqueue_image_to_buffer(const EnqueueCall& call, cl_mem image, cl_m
 Result<void> enqueue_buffer_to_image(const EnqueueCall& call, cl_mem buffer, cl_mem image, size_t offset,
                                      const ImageRegion& region) {
     POLDER_ASSIGN(from, check_buffer(call, buffer));
-    POLDER_ASSIGN(to, check_image(call, image));
+    POLDER_ASSIGN(to, check_command_image(call, image));
     POLDER_TRY(check_distinct(*to, *from));
     POLDER_ASSIGN(to_rect, check_region(*to, region.origin, region.size));
     POLDER_ASSIGN(from_rect, check_buffer_part(*from, to_rect, offset));
@@ -191,7 +199,7 @@ Result<void> enqueue_buffer_to_image(const EnqueueCall& call, cl_mem buffer, cl_
 }
 
 Result<void> enqueue_image_fill(const EnqueueCall& call, cl_mem image, const void* color, const ImageRegion& region) {
-    POLDER_ASSIGN(to, check_image(call, image));
+    POLDER_ASSIGN(to, check_command_image(call, image));
     // CL_INVALID_VALUE: fill_color is null.
     if (!color)
         return fail(Status::invalid_value);

@@ -1,9 +1,9 @@
 // Executing kernels and native kernels. OpenCL 3.0, section 5.10. A launch checks its sizes, chooses the code, finds the argument buffers by
 // their handles, and enqueues a LaunchCommand. A launch with the sizes of the kernel's last launch skips the checks of sizes.
 #include "enqueue_commands.h"
+#include "mem_checks.h"
 
 #include <runtime/buffer_commands.h>
-#include <runtime/device_images.h>
 #include <runtime/group_memory.h>
 #include <runtime/launch.h>
 #include <runtime/svm.h>
@@ -182,19 +182,6 @@ driver::ImageUse use_of(compiler::KernelArgument::ImageAccess access) {
     }
 }
 
-Result<void> check_image(const Device& device, const compiler::KernelArgument& argument,
-                         const runtime::ImageShape& image) {
-    if (!device.info().language) [[likely]]
-        return {};
-    // CL_INVALID_IMAGE_SIZE: larger than images of the device of the queue.
-    if (!runtime::fits(device, image))
-        return fail(Status::invalid_image_size);
-    // CL_IMAGE_FORMAT_NOT_SUPPORTED: by the device of the queue, for what the kernel does with the image.
-    if (!runtime::supports(device, image.format, image.type, use_of(argument.image_access)))
-        return fail(Status::image_format_not_supported);
-    return {};
-}
-
 // Finds the argument buffers by their handles, as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
                           BufferList& buffers, Views& views) {
@@ -213,7 +200,8 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
         if (buffer->offset_in_parent() % device.base_address_alignment != 0)
             return fail(Status::misaligned_sub_buffer_offset);
         if (buffer->image()) [[unlikely]]
-            POLDER_TRY(check_image(queue.device(), on.info->arguments[pointer.index], *buffer->image()));
+            POLDER_TRY(check_support(queue.device(), *buffer->image(),
+                                     {use_of(on.info->arguments[pointer.index].image_access)}));
         buffers[i] = buffer;
     }
     return {};

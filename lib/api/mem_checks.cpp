@@ -2,6 +2,10 @@
 
 #include "mem_flags.h"
 
+#include <runtime/device_images.h>
+
+#include <algorithm>
+
 namespace polder::api {
 
 using runtime::MemObject;
@@ -38,6 +42,21 @@ Result<MemObject*> check_image(const EnqueueCall& call, cl_mem handle) {
     if (!call.queue().device().has_images())
         return fail(Status::invalid_operation);
     return image;
+}
+
+Result<void> check_support(const runtime::Device& device, const runtime::ImageShape& image,
+                           std::initializer_list<driver::ImageUse> uses) {
+    // Only devices of other implementations support less than Polder.
+    if (!device.info().language) [[likely]]
+        return {};
+    // CL_INVALID_IMAGE_SIZE: the image is larger than images of the device.
+    if (!runtime::fits(device, image))
+        return fail(Status::invalid_image_size);
+    // CL_IMAGE_FORMAT_NOT_SUPPORTED: the device does not support the image's format.
+    if (std::ranges::none_of(
+            uses, [&](driver::ImageUse use) { return runtime::supports(device, image.format, image.type, use); }))
+        return fail(Status::image_format_not_supported);
+    return {};
 }
 
 Result<void> check_host_reads(const MemObject& object) {

@@ -5,6 +5,9 @@
 
 #include <runtime/mem_object.h>
 
+#include <initializer_list>
+#include <polder/image_limits.h>
+
 namespace polder::api {
 
 // Whether a device of the context has images.
@@ -19,6 +22,9 @@ namespace polder::api {
 [[nodiscard]] Result<runtime::MemObject*> check_buffer(const EnqueueCall& call, cl_mem handle);
 // The same for an image.
 [[nodiscard]] Result<runtime::MemObject*> check_image(const EnqueueCall& call, cl_mem handle);
+// Checks that the device supports images of this size, and their format for one of the uses at least.
+[[nodiscard]] Result<void> check_support(const runtime::Device& device, const runtime::ImageShape& image,
+                                         std::initializer_list<driver::ImageUse> uses);
 
 [[nodiscard]] Result<void> check_host_reads(const runtime::MemObject& object);
 // Checks that a command may write to the object, the target of a copy or fill.

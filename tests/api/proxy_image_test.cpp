@@ -5,6 +5,7 @@
 #include <CL/cl_ext.h>
 #include <fake_icd.h>
 #include <find.h>
+#include <map>
 #include <polder/image_abi.h>
 #include <polder/kernel_abi.h>
 
@@ -338,6 +339,62 @@ TEST_F(ProxyImages, WhatTheDeviceCannotUseIsRefusedByTheLaunch) {
     EXPECT_EQ(refused({CL_R, CL_FLOAT}, {4, 4, 1}), CL_IMAGE_FORMAT_NOT_SUPPORTED) << "it would be written";
     EXPECT_EQ(refused({CL_RGBA, CL_UNSIGNED_INT8}, {5000, 1, 1}), CL_INVALID_IMAGE_SIZE);
     EXPECT_EQ(refused({CL_RGBA, CL_UNSIGNED_INT8}, {4, 4, 1}), CL_COMPLETE);
+}
+
+// The device of the queue decides, although another device of the context supports the image.
+TEST_F(ProxyImages, WhatTheDeviceCannotUseIsRefusedByEveryCommand) {
+    const OwnedMem buffer = make_buffer(65536);
+    const Triple origin{}, other{2, 0, 0}, region{1, 1, 1};
+    std::vector<std::byte> bytes(64);
+    // The error codes of all commands on an image, each named once.
+    const auto codes = [&](cl_command_queue on, const OwnedMem& image) {
+        std::map<cl_int, std::string> found;
+        const auto note = [&](const char* name, cl_int code) { found[code].append(name).append(" "); };
+        const float color[4]{};
+        size_t pitch = 0;
+        cl_int error = CL_INVALID_VALUE;
+        note("read", clEnqueueReadImage(on, image, CL_TRUE, origin.data(), region.data(), 0, 0, bytes.data(), 0,
+                                        nullptr, nullptr));
+        note("write", clEnqueueWriteImage(on, image, CL_TRUE, origin.data(), region.data(), 0, 0, bytes.data(), 0,
+                                          nullptr, nullptr));
+        note("copy",
+             clEnqueueCopyImage(on, image, image, origin.data(), other.data(), region.data(), 0, nullptr, nullptr));
+        note("to", clEnqueueCopyImageToBuffer(on, image, buffer, origin.data(), region.data(), 0, 0, nullptr, nullptr));
+        note("from",
+             clEnqueueCopyBufferToImage(on, buffer, image, 0, origin.data(), region.data(), 0, nullptr, nullptr));
+        note("fill", clEnqueueFillImage(on, image, color, origin.data(), region.data(), 0, nullptr, nullptr));
+        void* const mapped = clEnqueueMapImage(on, image, CL_TRUE, CL_MAP_READ, origin.data(), region.data(), &pitch,
+                                               nullptr, 0, nullptr, nullptr, &error);
+        note("map", error);
+        EXPECT_EQ(mapped != nullptr, error == CL_SUCCESS);
+        if (mapped) {
+            EXPECT_EQ(clEnqueueUnmapMemObject(on, image, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+        }
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+        return found;
+    };
+    const auto all = [](cl_int code) {
+        return std::map<cl_int, std::string>{{code, "read write copy to from fill map "}};
+    };
+    const auto check = [&](const cl_image_format& format, const Triple& extent, cl_int expected) {
+        const OwnedMem image = make_image(format, describe(CL_MEM_OBJECT_IMAGE2D, extent));
+        EXPECT_EQ(codes(foreign, image), all(expected));
+        EXPECT_EQ(codes(queue, image), all(CL_SUCCESS)) << "on the processor";
+    };
+    check({CL_RGBA, CL_UNORM_INT16}, {4, 4, 1}, CL_IMAGE_FORMAT_NOT_SUPPORTED);
+    check({CL_RGBA, CL_UNSIGNED_INT8}, {5000, 1, 1}, CL_INVALID_IMAGE_SIZE);
+    check({CL_RGBA, CL_UNSIGNED_INT8}, {4096, 1, 1}, CL_SUCCESS);
+    check({CL_R, CL_FLOAT}, {4, 4, 1}, CL_SUCCESS);  // kernels there can only read it
+
+    // A copy is refused if the device cannot use the image that is written, too.
+    const OwnedMem small = make_image({CL_RGBA, CL_UNSIGNED_INT8}, describe(CL_MEM_OBJECT_IMAGE2D, {8, 1, 1}));
+    const OwnedMem large = make_image({CL_RGBA, CL_UNSIGNED_INT8}, describe(CL_MEM_OBJECT_IMAGE2D, {5000, 1, 1}));
+    EXPECT_EQ(
+        clEnqueueCopyImage(foreign, small, large, origin.data(), origin.data(), region.data(), 0, nullptr, nullptr),
+        CL_INVALID_IMAGE_SIZE);
+    // The specification has no such condition for migrations.
+    EXPECT_EQ(clEnqueueMigrateMemObjects(foreign, 1, large.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
+    EXPECT_EQ(clFinish(foreign), CL_SUCCESS);
 }
 
 TEST_F(ProxyImages, ACallThatFailsFailsOneLaunch) {
