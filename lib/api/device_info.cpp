@@ -369,7 +369,10 @@ std::array<size_t, 2> free_memory_kib(const Device& device) {
 
 const Query memory_queries[] = {
     {CL_DEVICE_GLOBAL_FREE_MEMORY_AMD, [](const Device& device, const Info& info) {
-         return info.value(free_memory_kib(device));
+         const std::array<size_t, 2> kib = free_memory_kib(device);
+         // As AMD's driver, for programs that ask for one number only.
+         const bool is_one = info.place() != nullptr && info.capacity() == sizeof kib[0];
+         return info.array(std::span{kib}.first(is_one ? 1 : kib.size()));
      }},
     POLDER_VALUE(CL_DEVICE_GLOBAL_MEM_SIZE, cl_ulong, device.info().memory_bytes)
     POLDER_VALUE(CL_DEVICE_MAX_MEM_ALLOC_SIZE, cl_ulong, runtime::max_allocation_bytes(device))

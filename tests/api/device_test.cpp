@@ -166,6 +166,41 @@ TEST_F(Devices, ExtensionsNeedNoneThatIsMissing) {
     }
 }
 
+// AMD's query of free memory, in KiB: all of it and the largest block. Programs use it without asking for the extension; some have room for
+// the first number only.
+TEST_F(Devices, FreeMemoryHasOneNumberOrTwo) {
+    constexpr cl_device_info free_memory = 0x4039;  // CL_DEVICE_GLOBAL_FREE_MEMORY_AMD
+    for (const cl_device_id device : devices) {
+        const std::vector<size_t> both = device_list<size_t>(device, free_memory);
+        ASSERT_EQ(both.size(), 2u);
+        EXPECT_GT(both[0], 0u);
+        EXPECT_LE(both[0], device_value<cl_ulong>(device, CL_DEVICE_GLOBAL_MEM_SIZE) / 1024);
+        EXPECT_LE(both[1], both[0]);
+        size_t one[2] = {0, 7}, size = 0;
+        EXPECT_EQ(clGetDeviceInfo(device, free_memory, sizeof one[0], one, &size), CL_SUCCESS);
+        EXPECT_EQ(size, sizeof one[0]);
+        EXPECT_GT(one[0], 0u);
+        EXPECT_EQ(one[1], 7u);
+        EXPECT_EQ(clGetDeviceInfo(device, free_memory, sizeof one[0] / 2, one, &size), CL_INVALID_VALUE);
+    }
+}
+
+// cl_amd_device_attribute_query is not reported: programs take a device that reports it for one of AMD. The rest of its queries, which
+// describe parts of AMD's GPUs, are invalid.
+TEST_F(Devices, NoneIsTakenForOneOfAmd) {
+    constexpr cl_device_info free_memory = 0x4039, firsts[] = {0x4030, 0x4040}, numbers = 16;
+    for (const cl_device_id device : devices) {
+        EXPECT_EQ(device_text(device, CL_DEVICE_EXTENSIONS).find("cl_amd_"), std::string::npos);
+        for (const cl_device_info first : firsts)
+            for (cl_device_info name = first; name < first + numbers; ++name) {
+                size_t size = 0;
+                EXPECT_EQ(clGetDeviceInfo(device, name, 0, nullptr, &size),
+                          name == free_memory ? CL_SUCCESS : CL_INVALID_VALUE)
+                    << std::hex << name;
+            }
+    }
+}
+
 TEST_F(Devices, RootDevicesAreNotCounted) {
     EXPECT_EQ(clRetainDevice(devices[0]), CL_SUCCESS);
     EXPECT_EQ(clReleaseDevice(devices[0]), CL_SUCCESS);
@@ -300,5 +335,5 @@ TEST_F(SubDevices, ArePartitionedNoFurtherThanTheyCan) {
     EXPECT_EQ(partition({CL_DEVICE_PARTITION_EQUALLY, 1, CL_DEVICE_PARTITION_EQUALLY, 1, 0}), CL_INVALID_VALUE);
 }
 
-} // namespace
-} // namespace polder::test
+}  // namespace
+}  // namespace polder::test
