@@ -35,6 +35,9 @@ public:
     [[nodiscard]] runtime::Queue& queue() const { return *queue_; }
     [[nodiscard]] runtime::Context& context() const { return queue_->context(); }
 
+    // check_none_failed, of the wait list.
+    [[nodiscard]] Result<void> check_wait_list() const { return check_none_failed(events_.view()); }
+
     // Enqueues, waits when blocking, and gives the application its event.
     template <class Command>
     [[nodiscard]] Result<void>

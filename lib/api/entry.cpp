@@ -78,6 +78,14 @@ Result<EventList> wait_list(const runtime::Context& context, cl_uint count, cons
     return events;
 }
 
+Result<void> check_none_failed(std::span<runtime::Event* const> events) {
+    // CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: the status of an event is negative.
+    for (const runtime::Event* event : events)
+        if (event->status() < 0)
+            return fail(Status::exec_status_error_for_events_in_wait_list);
+    return {};
+}
+
 Result<void> give_event(Ref<runtime::Event> event, cl_event* place) {
     if (!place)
         return {};

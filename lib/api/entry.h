@@ -158,6 +158,8 @@ using EventList = SmallVector<runtime::Event*, 8>;
 [[nodiscard]] Result<void> add_wait_list(const runtime::Context& context, cl_uint count, const cl_event* list,
                                          EventList& events);
 [[nodiscard]] Result<EventList> wait_list(const runtime::Context& context, cl_uint count, const cl_event* list);
+// For commands that must not be enqueued behind one that has failed. CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST.
+[[nodiscard]] Result<void> check_none_failed(std::span<runtime::Event* const> events);
 
 // Writes the handle of the command's event to `place`, if the application passed one.
 [[nodiscard]] Result<void> give_event(Ref<runtime::Event> event, cl_event* place);

@@ -108,6 +108,7 @@ Result<std::vector<Ref<MemObject>>> check_objects(const EnqueueCall& call, cl_ui
 Result<void> hand_over(const EnqueueCall& call, cl_uint count, const cl_mem* list, HandOverCommand::Direction direction,
                        cl_command_type type) {
     POLDER_ASSIGN(objects, check_objects(call, count, list));
+    POLDER_TRY(call.check_wait_list());
     if (objects.empty())
         return call.enqueue(type, runtime::MarkerCommand{});
     return call.enqueue(type, HandOverCommand(std::move(objects), direction));

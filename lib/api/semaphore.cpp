@@ -150,15 +150,6 @@ Result<Ref<Event>> enqueue_signal(Queue& queue, std::span<Semaphore* const> sema
     return enqueued;
 }
 
-// Checks the events when a command is enqueued, because the next wait for a semaphore must not depend on a command that has failed.
-Result<void> check_events(std::span<Event* const> events) {
-    // CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST: the status of an event is negative.
-    for (const Event* event : events)
-        if (event->status() < 0)
-            return fail(Status::exec_status_error_for_events_in_wait_list);
-    return {};
-}
-
 // For clGetSemaphoreHandleForTypeKHR, which always fails, because no semaphore can be exported.
 Result<void> get_handle(cl_semaphore_khr handle, cl_device_id device_handle) {
     POLDER_ASSIGN(semaphore, from_handle<Semaphore>(handle));
@@ -181,7 +172,8 @@ cl_int enqueue(cl_command_queue handle, cl_uint count, const cl_semaphore_khr* l
             POLDER_ASSIGN(queue, from_handle<Queue>(handle));
             POLDER_ASSIGN(semaphores, check_semaphores(*queue, count, list));
             POLDER_ASSIGN(waits, wait_list(queue->context(), num_events, events));
-            POLDER_TRY(check_events(waits.view()));
+            // The next wait for a semaphore must not depend on a command that has failed.
+            POLDER_TRY(check_none_failed(waits.view()));
             POLDER_ASSIGN(enqueued, what(*queue, semaphores, waits.view()));
             return give_event(std::move(enqueued), event);
         },

@@ -380,6 +380,17 @@ TEST_F(Queues, DeprecatedCreationReportsEveryBadArgument) {
     EXPECT_EQ(error, CL_SUCCESS);
 }
 
+// OpenCL 1.0's function: no device here permits it.
+TEST_F(Queues, PropertiesOfAQueueCannotBeChanged) {
+    cl_command_queue_properties before = 0;
+    EXPECT_EQ(clSetCommandQueueProperty(queue, CL_QUEUE_PROFILING_ENABLE, CL_TRUE, &before), CL_INVALID_OPERATION);
+    EXPECT_EQ(clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof before, &before, nullptr), CL_SUCCESS);
+    EXPECT_EQ(before, 0u);
+    EXPECT_EQ(clSetCommandQueueProperty(foreign_handle<cl_command_queue>(context), CL_QUEUE_PROFILING_ENABLE, CL_TRUE,
+                                        nullptr),
+              CL_INVALID_COMMAND_QUEUE);
+}
+
 TEST_F(Queues, NoDefaultQueueOnADeviceThatIsNotTheContexts) {
     if (devices.size() < 2)
         GTEST_SKIP() << "needs two devices";

@@ -368,6 +368,10 @@ TEST_F(ExternalMemory, BadArguments_AreErrors) {
         EXPECT_EQ(hand_over(queue, 1, nullptr, 0, nullptr, nullptr), CL_INVALID_VALUE);
         EXPECT_EQ(hand_over(queue, 1, plain.in(), 0, nullptr, nullptr), CL_INVALID_MEM_OBJECT);
         EXPECT_EQ(hand_over(queue, 1, imported.buffer.in(), 1, nullptr, nullptr), CL_INVALID_EVENT_WAIT_LIST);
+        const OwnedEvent failed = make_user_event();
+        ASSERT_EQ(clSetUserEventStatus(failed, -7), CL_SUCCESS);
+        EXPECT_EQ(hand_over(queue, 1, imported.buffer.in(), 1, failed.in(), nullptr),
+                  CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
         if (devices.size() > 1) {
             const OwnedQueue elsewhere = make_queue(devices[1]);
             EXPECT_EQ(hand_over(elsewhere, 1, imported.buffer.in(), 0, nullptr, nullptr), CL_INVALID_COMMAND_QUEUE);

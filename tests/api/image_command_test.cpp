@@ -2,6 +2,7 @@
 #include "support/images.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace polder::test {
 namespace {
@@ -309,6 +310,64 @@ TEST_F(ImageCommands, RegionsOutOfBoundsAreRefused) {
         } else
             EXPECT_EQ(read_error(image, zero, type.extent.data(), 0, row - 1), CL_INVALID_VALUE);
     }
+}
+
+// Places and regions that are null, empty or beyond the image, or beyond the buffer.
+TEST_F(ImageCommands, EveryCommandRefusesTheSameRegions) {
+    const ImageType& type = image_types[2];
+    const OwnedMem image = make_image(type), other = make_image(type);
+    const size_t row = type.extent[0] * 4, size = row * type.extent[1];
+    const OwnedMem buffer = make_buffer(size);
+    std::vector<char> bytes(size);
+    const cl_uint color[4] = {};
+    struct Command {
+        const char* name;
+        std::function<cl_int(const size_t* origin, const size_t* region)> enqueue;
+    };
+    const Command commands[] = {
+        {"write",
+         [&](const size_t* origin, const size_t* region) {
+             return clEnqueueWriteImage(queue, image, CL_TRUE, origin, region, 0, 0, bytes.data(), 0, nullptr, nullptr);
+         }},
+        {"fill",
+         [&](const size_t* origin, const size_t* region) {
+             return clEnqueueFillImage(queue, image, color, origin, region, 0, nullptr, nullptr);
+         }},
+        {"copy from",
+         [&](const size_t* origin, const size_t* region) {
+             const size_t to[3] = {};
+             return clEnqueueCopyImage(queue, image, other, origin, to, region, 0, nullptr, nullptr);
+         }},
+        {"copy to",
+         [&](const size_t* origin, const size_t* region) {
+             const size_t from[3] = {};
+             return clEnqueueCopyImage(queue, other, image, from, origin, region, 0, nullptr, nullptr);
+         }},
+        {"image to buffer",
+         [&](const size_t* origin, const size_t* region) {
+             return clEnqueueCopyImageToBuffer(queue, image, buffer, origin, region, 0, 0, nullptr, nullptr);
+         }},
+        {"buffer to image",
+         [&](const size_t* origin, const size_t* region) {
+             return clEnqueueCopyBufferToImage(queue, buffer, image, 0, origin, region, 0, nullptr, nullptr);
+         }},
+    };
+    const size_t zero[3] = {}, one[3] = {1, 1, 1}, nothing[3] = {1, 0, 1}, layer[3] = {0, 0, 1};
+    const size_t right[3] = {type.extent[0] - 1, 0, 0}, wide[3] = {2, 1, 1}, endless[3] = {SIZE_MAX, 1, 1};
+    for (const Command& command : commands) {
+        SCOPED_TRACE(command.name);
+        EXPECT_EQ(command.enqueue(nullptr, one), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(zero, nullptr), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(zero, nothing), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(layer, one), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(right, wide), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(right, endless), CL_INVALID_VALUE);
+        EXPECT_EQ(command.enqueue(right, one), CL_SUCCESS);
+    }
+    EXPECT_EQ(clEnqueueCopyImageToBuffer(queue, image, buffer, zero, one, size - 3, 0, nullptr, nullptr),
+              CL_INVALID_VALUE);
+    EXPECT_EQ(clEnqueueCopyBufferToImage(queue, buffer, image, size - 3, zero, one, 0, nullptr, nullptr),
+              CL_INVALID_VALUE);
 }
 
 TEST_F(ImageCommands, InvalidObjectsAndFlagsAreRefused) {

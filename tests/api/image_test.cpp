@@ -84,6 +84,64 @@ TEST_F(Images, InvalidFormatsAreRefused) {
     EXPECT_EQ(creation_error(&depth, &deep), CL_IMAGE_FORMAT_NOT_SUPPORTED);
 }
 
+// The other functions that create images, of the descriptor for 8 x 4 (x 2) elements.
+struct Creation {
+    const char* name;
+    cl_mem (*create)(cl_context, cl_mem_flags, const cl_image_format*, void* host, cl_int* error);
+};
+const Creation creations[] = {
+    {"clCreateImage2D", [](cl_context context, cl_mem_flags flags, const cl_image_format* format, void* host,
+                           cl_int* error) { return clCreateImage2D(context, flags, format, 8, 4, 0, host, error); }},
+    {"clCreateImage3D",
+     [](cl_context context, cl_mem_flags flags, const cl_image_format* format, void* host, cl_int* error) {
+         return clCreateImage3D(context, flags, format, 8, 4, 2, 0, 0, host, error);
+     }},
+    {"clCreateImageWithProperties",
+     [](cl_context context, cl_mem_flags flags, const cl_image_format* format, void* host, cl_int* error) {
+         const cl_image_desc description = describe(CL_MEM_OBJECT_IMAGE2D, {8, 4, 1});
+         return clCreateImageWithProperties(context, nullptr, flags, format, &description, host, error);
+     }},
+};
+
+TEST_F(Images, EveryFunctionThatCreatesThemRefusesTheSame) {
+    constexpr cl_image_format unknown{0, CL_UNORM_INT8}, unsupported{CL_ARGB, CL_FLOAT};
+    char host[8 * 4 * 2 * 4];
+    struct Case {
+        cl_mem_flags flags;
+        const cl_image_format* format;
+        void* host;
+        cl_int error;
+    };
+    const Case cases[] = {
+        {CL_MEM_READ_WRITE, nullptr, nullptr, CL_INVALID_IMAGE_FORMAT_DESCRIPTOR},
+        {CL_MEM_READ_WRITE, &unknown, nullptr, CL_INVALID_IMAGE_FORMAT_DESCRIPTOR},
+        {CL_MEM_READ_WRITE, &unsupported, nullptr, CL_IMAGE_FORMAT_NOT_SUPPORTED},
+        {CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, &rgba8, nullptr, CL_INVALID_VALUE},
+        {cl_mem_flags{1} << 60, &rgba8, nullptr, CL_INVALID_VALUE},
+        {CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR, &rgba8, host, CL_INVALID_VALUE},
+        {CL_MEM_USE_HOST_PTR, &rgba8, nullptr, CL_INVALID_HOST_PTR},
+        {CL_MEM_COPY_HOST_PTR, &rgba8, nullptr, CL_INVALID_HOST_PTR},
+        {CL_MEM_READ_WRITE, &rgba8, host, CL_INVALID_HOST_PTR},
+    };
+    for (const Creation& creation : creations) {
+        SCOPED_TRACE(creation.name);
+        for (const Case& each : cases) {
+            cl_int error = CL_SUCCESS;
+            EXPECT_EQ(creation.create(context, each.flags, each.format, each.host, &error), nullptr);
+            EXPECT_EQ(error, each.error) << "case " << &each - cases;
+        }
+        cl_int error = CL_SUCCESS;
+        EXPECT_EQ(creation.create(nullptr, CL_MEM_READ_WRITE, &rgba8, nullptr, &error), nullptr);
+        EXPECT_EQ(error, CL_INVALID_CONTEXT);
+        const OwnedMem made = creation.create(context, CL_MEM_COPY_HOST_PTR, &rgba8, host, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+    }
+    cl_int error = CL_SUCCESS;
+    EXPECT_EQ(clCreateImageWithProperties(context, nullptr, CL_MEM_READ_WRITE, &rgba8, nullptr, nullptr, &error),
+              nullptr);
+    EXPECT_EQ(error, CL_INVALID_IMAGE_DESCRIPTOR);
+}
+
 TEST_F(Images, InvalidDescriptorsAreRefused) {
     EXPECT_EQ(creation_error(&rgba8, nullptr), CL_INVALID_IMAGE_DESCRIPTOR);
     char host[4096];
