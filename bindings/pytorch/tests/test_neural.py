@@ -173,7 +173,7 @@ def test_products_with_a_factor_whose_rows_are_a_power_of_two_apart(device, rows
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64])
 @pytest.mark.parametrize("rows, columns, inner", [(13, 5, 300), (97, 17, 257), (110, 130, 513), (400, 150, 300), (14, 500, 200), (900, 1100, 280),
-                                                  (12, 16, 64), (11, 33, 40), (25, 32, 256), (107, 31, 257), (23, 47, 20)])
+                                                  (12, 16, 64), (11, 33, 40), (25, 32, 256), (107, 31, 257), (23, 47, 20), (1030, 40, 200)])
 def test_products_by_blocks(device, rows, columns, inner, dtype):
     """On processors deep products go by blocks of 256 (128) in each direction of either factor; sums of blocks wait in between. Tiles
     have 6 rows and 16 columns, or 12 and 32."""

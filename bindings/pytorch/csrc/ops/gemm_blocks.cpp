@@ -16,10 +16,10 @@ constexpr int64_t group_columns_max = 128;
 constexpr int64_t rows_min = 12;
 
 const char* const kernel_text = R"(
-#define TILES (96 / TILE_ROWS)
-#define ROWS (TILE_ROWS * TILES)
-// A tile of a packed block has LANES elements for each k, so that items copy vectors.
+#define ROWS 96
+// A tile of a packed block has LANES elements for each k, so that whole vectors are copied.
 #if A_IS_PACKED
+#define TILE_A(tile) (a_block + (tile) * A_TILE)
 #define A_AT(r) tile_a[k * LANES + r]
 #define DECLARE_A(r)
 #else
@@ -31,7 +31,7 @@ const char* const kernel_text = R"(
 #define WAIT(r) waiting[r * group_panels * COLUMNS] = x##r; waiting[r * group_panels * COLUMNS + LANES] = y##r;
 kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void multiply_blocks()" TORCH_OPENCL_FACTORS
-                                R"(, long group_panels, local T* a_block, local T* b_block, local T* tiles) {
+                                R"(, long group_panels, local T* a_block, local T* b_block, local T* sums) {
   MOVE_TO_BATCH(get_group_id(2) / S.panels)
   long lane = get_local_id(0), begin_n = get_group_id(2) % S.panels * group_panels * COLUMNS;
   long panels = min(group_panels, (S.n - begin_n + COLUMNS - 1) / COLUMNS);
@@ -56,16 +56,23 @@ void multiply_blocks()" TORCH_OPENCL_FACTORS
     for (long block = begin; block < end; block += ROWS) {
       long block_end = min(end, block + ROWS);
 #if A_IS_PACKED
+      long tiles = (block_end - block + TILE_ROWS - 1) / TILE_ROWS;
+      // Tiles whose vectors end within a. Only the last tile of a's rows is another one.
+      long whole = min(tiles, max(0L, S.m - block - LANES + TILE_ROWS) / TILE_ROWS);
       barrier(CLK_LOCAL_MEM_FENCE);
-      if (block + ROWS + LANES - TILE_ROWS <= S.m) {
+#if A_HAS_VECTORS
+      if (lane == 0)
         for (long k = 0; k < depth; ++k)
-          for (long tile = 0; tile < TILES; ++tile)
-            a_block[(tile * DEPTH + k) * LANES + lane] = LOADA(a, (block + tile * TILE_ROWS + lane) * A_ROW + (from + k) * A_COLUMN);
-      } else {
-        for (long tile = 0; tile < TILES && block + tile * TILE_ROWS < S.m; ++tile) {
-          long row = min(block + tile * TILE_ROWS + lane, S.m - 1) * A_ROW;
-          for (long k = 0; k < depth; ++k) a_block[(tile * DEPTH + k) * LANES + lane] = LOADA(a, row + (from + k) * A_COLUMN);
-        }
+          for (long tile = 0; tile < whole; ++tile)
+            VSTORE(VLOAD(0, a + block + tile * TILE_ROWS + (from + k) * A_COLUMN), 0, TILE_A(tile) + k * LANES);
+#else
+      for (long k = 0; k < depth; ++k)
+        for (long tile = 0; tile < whole; ++tile)
+          TILE_A(tile)[k * LANES + lane] = LOADA(a, (block + tile * TILE_ROWS + lane) * A_ROW + (from + k) * A_COLUMN);
+#endif
+      for (long tile = whole; tile < tiles; ++tile) {
+        long row = min(block + tile * TILE_ROWS + lane, S.m - 1) * A_ROW;
+        for (long k = 0; k < depth; ++k) TILE_A(tile)[k * LANES + lane] = LOADA(a, row + (from + k) * A_COLUMN);
       }
       barrier(CLK_LOCAL_MEM_FENCE);
 #endif
@@ -73,9 +80,9 @@ void multiply_blocks()" TORCH_OPENCL_FACTORS
         PANEL(begin_n + panel * COLUMNS)
         const local T* mine = b_block + panel * DEPTH * COLUMNS + lane;
         for (long m = block; m < block_end; m += TILE_ROWS) {
-          local T* waiting = tiles + (m - begin) * group_panels * COLUMNS + panel * COLUMNS + lane;
+          local T* waiting = sums + (m - begin) * group_panels * COLUMNS + panel * COLUMNS + lane;
 #if A_IS_PACKED
-          const local T* tile_a = a_block + (m - block) / TILE_ROWS * DEPTH * LANES;
+          const local T* tile_a = TILE_A((m - block) / TILE_ROWS);
 #endif
           FOR_ROWS(DECLARE)
           if (from > 0) { FOR_ROWS(RESUME) }
@@ -91,17 +98,19 @@ void multiply_blocks()" TORCH_OPENCL_FACTORS
 }
 )";
 
-int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+int64_t quotient_up(int64_t n, int64_t divisor) { return (n + divisor - 1) / divisor; }
+int64_t rounded_up(int64_t n, int64_t unit) { return quotient_up(n, unit) * unit; }
 
 int64_t element_bytes(const Factors& factors) { return static_cast<int64_t>(scalar_bytes(0, factors.type).size); }
 
 int64_t depth_for(const Factors& factors) { return element_bytes(factors) > 4 ? 128 : 256; }
 
+// The distance of two tiles of a packed block of a. A depth of 256 would be a power of two of bytes, and the tiles' elements of one k, which are
+// stored one after another, would share a set of the cache.
+int64_t packed_tile(const Factors& factors) { return tile_of(factors).lanes * depth_for(factors) + 16; }
+
 // A block of a in local memory.
-int64_t packed_elements(const Factors& factors) {
-    const Tile tile = tile_of(factors);
-    return block_rows / tile.rows * tile.lanes * depth_for(factors);
-}
+int64_t packed_elements(const Factors& factors) { return block_rows / tile_of(factors).rows * packed_tile(factors); }
 
 // The rows whose sums can wait in the local memory that the blocks leave.
 int64_t waiting_rows(const Factors& factors, int64_t group_columns) {
@@ -140,28 +149,34 @@ void multiply_blocks(const Factors& given) {
     const int64_t size = element_bytes(factors);
     const int64_t depth = depth_for(factors);
     const bool a_is_transposed = has_dense_rows(factors.a);
-    const bool a_is_packed = a_is_transposed || compute_type(factors.type) != factors.type;
+    const bool is_stored_as_computed = compute_type(factors.type) == factors.type;
+    const bool a_is_packed = a_is_transposed || !is_stored_as_computed;
+    // One item copies vectors, because the place of each item's element is a value of its own after a barrier, and items would gather.
+    const bool a_has_vectors = a_is_transposed && is_stored_as_computed;
     const bool a_is_dense = factors.a.stride(3) == 1, b_is_dense = factors.b.stride(3) == 1;
     Shape shape = shape_of(factors);
     const Tile tile = tile_of(factors);
-    const int64_t all_panels = (shape.n + tile.columns() - 1) / tile.columns();
+    const int64_t all_panels = quotient_up(shape.n, tile.columns());
     // More panels for each copy of a.
     const int64_t group_panels =
         std::min<int64_t>((a_is_packed ? group_columns_max : group_columns_max / 2) / tile.columns(), all_panels);
     const int64_t group_columns = group_panels * tile.columns();
-    shape.panels = (all_panels + group_panels - 1) / group_panels;
-    // Enough groups for all compute units; else as many rows as there are for each copy of a panel.
+    shape.panels = quotient_up(all_panels, group_panels);
+    // Two groups for each compute unit, so that one that is late takes fewer; else as many rows as there are for each copy of a panel.
     const int64_t products = shape.panels * factors.out.size(0) * factors.out.size(1);
-    const int64_t parts = std::max<int64_t>(1, 4 * int64_t{factors.device.compute_units} / products);
-    shape.group_rows =
-        std::min(waiting_rows(factors, group_columns), rounded_up((shape.m + parts - 1) / parts, tile.rows));
+    const int64_t units = factors.device.compute_units;
+    const int64_t parts = quotient_up(units > 1 ? 2 * units : 1, products);
+    const int64_t rows_max = shape.k > depth ? waiting_rows(factors, group_columns) : shape.m;
+    shape.group_rows = rounded_up(std::min(rows_max, quotient_up(shape.m, parts)), tile.rows);
     const std::string key = "multiply_blocks " + product_key(factors, b_is_dense) + (a_is_packed ? "p" : "") +
                             (a_is_transposed ? "t" : "") + (a_is_dense ? "a" : "");
     Kernel& kernel = kernel_of(factors.device, key, "multiply_blocks", [&] {
         return product_macros(factors, b_is_dense) + "#define DEPTH " + std::to_string(depth) +
-               "\n#define A_IS_PACKED " + (a_is_packed ? "1" : "0") + "\n#define A_ROW " +
-               (a_is_transposed ? "1" : "S.a.row") + "\n#define A_COLUMN " + (a_is_dense ? "1" : "S.a.column") +
-               kernel_text;
+               "\n#define A_IS_PACKED " + (a_is_packed ? "1" : "0") + "\n#define A_TILE " +
+               std::to_string(packed_tile(factors)) + "\n#define A_HAS_VECTORS " + (a_has_vectors ? "1" : "0") +
+               "\n#define VLOAD vload" + std::to_string(tile.lanes) + "\n#define VSTORE vstore" +
+               std::to_string(tile.lanes) + "\n#define A_ROW " + (a_is_transposed ? "1" : "S.a.row") +
+               "\n#define A_COLUMN " + (a_is_dense ? "1" : "S.a.column") + kernel_text;
     });
     const auto local_bytes = [size](int64_t elements) { return static_cast<size_t>(elements * size); };
     Launch launch(factors.device, kernel);
@@ -170,8 +185,7 @@ void multiply_blocks(const Factors& given) {
     launch.local(local_bytes(a_is_packed ? packed_elements(factors) : 1));
     launch.local(local_bytes(group_columns * depth));
     launch.local(local_bytes(shape.k > depth ? shape.group_rows * group_columns : 1));
-    launch.run({static_cast<size_t>(tile.lanes),
-                static_cast<size_t>((shape.m + shape.group_rows - 1) / shape.group_rows),
+    launch.run({static_cast<size_t>(tile.lanes), static_cast<size_t>(quotient_up(shape.m, shape.group_rows)),
                 static_cast<size_t>(products)},
                {static_cast<size_t>(tile.lanes), 1, 1});
 }
