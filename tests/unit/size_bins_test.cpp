@@ -1,10 +1,13 @@
 // SizeBins against a set of {size, address}; PagedArray; Tally with threads that take shares.
+#include <base/thread_number.h>
 #include <memory/paged_array.h>
 #include <memory/size_bins.h>
 #include <memory/tally.h>
 
 #include <algorithm>
+#include <atomic>
 #include <gtest/gtest.h>
+#include <latch>
 #include <numeric>
 #include <random>
 #include <set>
@@ -208,6 +211,35 @@ TEST(Tally, CountsOfManyThreadsAddUp) {
     EXPECT_EQ(statistics.allocations, 200'000u);
     EXPECT_EQ(statistics.frees, 200'000u);
     EXPECT_EQ(refused[0] + refused[1], 0u);
+}
+
+// The first 16 threads have counts of their own; threads whose numbers differ by 16 share theirs.
+TEST(Tally, ThreadsThatShareTheirCountsLoseNone) {
+    constexpr uint32_t count = 50;
+    Tally tally{ByteCount{uint64_t{1} << 40}};
+    tally.begin_shares();
+    std::latch all{count};  // so that no thread gets the number of another one
+    std::atomic<uint64_t> allocations{0};
+    std::vector<std::thread> threads;
+    threads.reserve(count);
+    for (uint32_t thread = 0; thread < count; ++thread)
+        threads.emplace_back([&] {
+            const uint32_t number = thread_number();
+            all.arrive_and_wait();
+            const uint64_t rounds = number == 16 || number == 32 ? 300'000 : 10;
+            for (uint64_t round = 0; round < rounds; ++round) {
+                static_cast<void>(tally.allocate(256));
+                tally.free(256);
+            }
+            allocations += rounds;
+        });
+    for (std::thread& thread : threads)
+        thread.join();
+    EXPECT_EQ(tally.live(), 0u);
+    Allocator::Statistics statistics;
+    tally.fill(statistics);
+    EXPECT_EQ(statistics.allocations, allocations);
+    EXPECT_EQ(statistics.frees, allocations);
 }
 
 // What threads have taken ahead is given back before a request is refused, and the limit holds to the byte.
