@@ -30,6 +30,10 @@ struct ImageDescriptor {
 // Where descriptors are: the build says it for targets with several address spaces.
 #ifndef POLDER_DESCRIPTOR_SPACE
 #define POLDER_DESCRIPTOR_SPACE __constant
+// Whether the library can have a variable in global memory: code for GPUs has none.
+#define HAS_BORDER_ELEMENT 1
+#else
+#define HAS_BORDER_ELEMENT 0
 #endif
 typedef const POLDER_DESCRIPTOR_SPACE struct ImageDescriptor* Image;
 

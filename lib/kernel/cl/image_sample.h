@@ -45,7 +45,15 @@ SAMPLING int nearest_place(float s, int size, uint sampler) {
     if (address == CLK_ADDRESS_CLAMP_TO_EDGE || address == CLK_ADDRESS_NONE)
         return (int)__builtin_elementwise_min(__builtin_elementwise_max(unnormalized(s, size, sampler), 0.0f),
                                               (float)(size - 1));
-    return whole(__builtin_elementwise_floor(unnormalized(s, size, sampler)), size);
+    // With a border: used only where is_near says that it is inside.
+    return (int)unnormalized(s, size, sampler);
+}
+
+// Whether nearest_place is inside of the image, where the sampler has a border. Compared as a float: this needs no rounding, and no bounds for
+// the conversion.
+SAMPLING bool is_near(float s, int size, uint sampler) {
+    const float u = unnormalized(s, size, sampler);
+    return (u >= 0.0f) & (u < (float)size);
 }
 
 struct Neighbours {
@@ -89,12 +97,44 @@ SAMPLING int border_alpha(Image image) {
     }
 }
 
-// The address to load from: that of the first element for coordinates outside of the image. The address is selected, not the coordinates, so
-// that neighbouring lanes have neighbouring addresses.
+// What an element outside of an image consists of. As a color it is the border's, for all orders but those of has_clear_border_alone.
+#if HAS_BORDER_ELEMENT
+static const __global uint4 polder_image_border = 0;
+SAMPLING const __global uchar* outside_of(Image image) { return (const __global uchar*)&polder_image_border; }
+#else
+SAMPLING const __global uchar* outside_of(Image image) { return image->data; }
+#endif
+
+// Whether elements of zeros are opaque, but the border is not.
+SAMPLING bool has_clear_border_alone(Image image) {
+    switch (image->channel_order) {
+    case CLK_Rx:
+    case CLK_RGx:
+    case CLK_RGBx:
+    case CLK_sRGBx: return true;
+    default: return false;
+    }
+}
+
+// The address to load from. Outside of the image it is that of zeros, so that the color needs no condition: lanes that load rows of
+// elements can keep them in the order of memory. The address is selected, not the coordinates, so that neighbouring lanes have neighbouring
+// addresses.
 SAMPLING const __global uchar* place_of(Image image, int4 at, int count, uint element_bytes, bool is_in) {
     const __global uchar* place = element_at(image, at, count, element_bytes);
-    return is_in ? place : image->data;
+    return is_in ? place : outside_of(image);
 }
+
+// The color of what place_of has chosen.
+#define DEFINE_CHOSEN_COLOR(T)                                                                         \
+    SAMPLING T##4 chosen_##T(Image image, T##4 color, bool is_in) {                                    \
+        if (!HAS_BORDER_ELEMENT)                                                                       \
+            return is_in ? color : (T##4)(0, 0, 0, border_alpha(image));                               \
+        if (has_clear_border_alone(image))                                                             \
+            color.w = is_in ? color.w : 0;                                                             \
+        return color;                                                                                  \
+    }
+DEFINE_CHOSEN_COLOR(float)
+DEFINE_CHOSEN_COLOR(int)
 
 // --- elements of a kind that is known when this is compiled ---
 
@@ -104,9 +144,7 @@ SAMPLING float4 float_of_kind(Image image, int4 at, int count, bool is_in, uint 
     case KIND_RGBA_UNORM8: {
         // 255 times this is 1.
         const float unit = 1.0f / 255.0f;
-        const uint c = *(const __global uint*)place_of(image, at, count, 4, is_in);
-        return (float4)((float)(c & 255) * unit, (float)(c >> 8 & 255) * unit, (float)(c >> 16 & 255) * unit,
-                        (float)(c >> 24) * unit);
+        return __builtin_convertvector(*(const __global uchar4*)place_of(image, at, count, 4, is_in), float4) * unit;
     }
     case KIND_R_FLOAT: return (float4)(*(const __global float*)place_of(image, at, count, 4, is_in), 0, 0, 1);
     case KIND_R_UNORM8: return (float4)((float)*place_of(image, at, count, 1, is_in) * (1.0f / 255.0f), 0, 0, 1);
@@ -117,10 +155,8 @@ SAMPLING float4 float_of_kind(Image image, int4 at, int count, bool is_in, uint 
 SAMPLING int4 int_of_kind(Image image, int4 at, int count, bool is_in, uint kind) {
     switch (kind) {
     case KIND_RGBA_INT32: return *(const __global int4*)place_of(image, at, count, 16, is_in);
-    case KIND_RGBA_UINT8: {
-        const uint c = *(const __global uint*)place_of(image, at, count, 4, is_in);
-        return (int4)(c & 255, c >> 8 & 255, c >> 16 & 255, c >> 24);
-    }
+    case KIND_RGBA_UINT8:
+        return __builtin_convertvector(*(const __global uchar4*)place_of(image, at, count, 4, is_in), int4);
     default: return polder_image_load_int(image, place_of(image, at, count, image->element_bytes, is_in));
     }
 }
@@ -181,6 +217,16 @@ SAMPLING int4 nearest(Image image, uint sampler, float4 coordinate, struct Sampl
     return with_layer(image, at, coordinate, how);
 }
 
+// Where the sampler has a border. An array's layer is never outside.
+SAMPLING bool is_nearest_inside(Image image, uint sampler, float4 coordinate, struct Sampled how) {
+    bool is_in = is_near(coordinate.x, image->width, sampler);
+    if (how.dims > 1)
+        is_in &= is_near(coordinate.y, image->height, sampler);
+    if (how.dims > 2)
+        is_in &= is_near(coordinate.z, image->depth, sampler);
+    return is_in;
+}
+
 // At integer coordinates, an array's layer is clamped with every sampler.
 SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
     if (how.is_array && how.dims == 1)
@@ -193,24 +239,22 @@ SAMPLING int4 with_whole_layer(Image image, int4 at, struct Sampled how) {
 // The coordinates are clamped, or the address outside replaced, before the one load: lanes check at run time whether their addresses are
 // consecutive, and a single work-item has no branch.
 #define DEFINE_NEAREST_READS(T)                                                                        \
-    SAMPLING T##4 border_##T(Image image) { return (T##4)(0, 0, 0, border_alpha(image)); }              \
+    SAMPLING T##4 load_or_border_##T(Image image, int4 at, int count, bool is_in) {                    \
+        return chosen_##T(image, load_##T(image, at, count, is_in), is_in);                            \
+    }                                                                                                  \
     SAMPLING T##4 read_nearest_##T(Image image, uint sampler, float4 coordinate, struct Sampled how) { \
         const int count = how.dims + how.is_array;                                                     \
         const int4 at = nearest(image, sampler, coordinate, how);                                      \
         if (!has_border(sampler))                                                                      \
             return load_##T(image, at, count, true);                                                   \
-        const bool is_in = is_inside(image, at, count);                                                \
-        const T##4 color = load_##T(image, at, count, is_in);                                          \
-        return is_in ? color : border_##T(image);                                                      \
+        return load_or_border_##T(image, at, count, is_nearest_inside(image, sampler, coordinate, how)); \
     }                                                                                                  \
     SAMPLING T##4 read_whole_##T(Image image, uint sampler, int4 place, struct Sampled how) {          \
         const int count = how.dims + how.is_array;                                                     \
-        int4 at = with_whole_layer(image, place, how);                                                 \
+        const int4 at = with_whole_layer(image, place, how);                                           \
         if (!has_border(sampler))                                                                      \
             return load_##T(image, into_image(image, at, count), count, true);                         \
-        const bool is_in = is_inside(image, at, count);                                                \
-        const T##4 color = load_##T(image, at, count, is_in);                                          \
-        return is_in ? color : border_##T(image);                                                      \
+        return load_or_border_##T(image, at, count, is_inside(image, at, count));                      \
     }
 
 // --- the weighted mean of neighbours ---
@@ -222,7 +266,6 @@ struct Corner {
     uint sampler;
     uint kind;
     int count;
-    float4 border;
 };
 
 SAMPLING float4 corner(struct Corner of, int x, int y, int z) {
@@ -230,13 +273,11 @@ SAMPLING float4 corner(struct Corner of, int x, int y, int z) {
     if (!has_border(of.sampler))
         return float_of_kind(of.image, at, of.count, true, of.kind);
     const bool is_in = is_inside(of.image, at, of.count);
-    const float4 color = float_of_kind(of.image, at, of.count, is_in, of.kind);
-    return is_in ? color : of.border;
+    return chosen_float(of.image, float_of_kind(of.image, at, of.count, is_in, of.kind), is_in);
 }
 
 SAMPLING float4 linear_of_kind(Image image, uint sampler, float4 coordinate, struct Sampled how, uint kind) {
-    const struct Corner of = {image, sampler, kind, how.dims + how.is_array,
-                              (float4)(0, 0, 0, border_alpha(image))};
+    const struct Corner of = {image, sampler, kind, how.dims + how.is_array};
     const int4 layer = with_layer(image, (int4)0, coordinate, how);
     const struct Neighbours x = neighbours(coordinate.x, image->width, sampler);
     if (how.dims == 1)

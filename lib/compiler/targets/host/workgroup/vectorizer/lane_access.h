@@ -61,6 +61,8 @@ public:
     [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
         return workgroup::is_loaded_at_once(element, elements, lanes_);
     }
+    // The likely shape of a value.
+    [[nodiscard]] LaneShape guess_of(const llvm::Value& value) const { return guesses_.of(&value); }
     // Whether the processor has an instruction that gathers such elements.
     [[nodiscard]] bool has_gather(llvm::Type& element, llvm::Align align) const;
 

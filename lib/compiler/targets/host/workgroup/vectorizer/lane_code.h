@@ -76,7 +76,7 @@ private:
     llvm::Value* emit_shuffle(llvm::CallBase& call);
     llvm::Value* emit_ballot(llvm::CallBase& call, llvm::Value* mask);
     llvm::Value* emit_combination(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);
-    // Memory (lane_memory.cpp)
+    // Memory (lane_memory.cpp, lane_structures.cpp, likely_steps.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
     void store_once(llvm::StoreInst& store, llvm::Value* mask);
@@ -84,25 +84,38 @@ private:
     struct PlaceCheck {
         llvm::Value *condition, *first;
     };
-    // The first lane's value, and the condition under which the others follow it with this step; null when they always do.
+    // The first lane's value, and the conditions under which the others follow it with this step. Null: no condition.
     struct LikelyStep {
-        llvm::Value* first;
-        int64_t stride;
-        llvm::Value* condition;
+        llvm::Value* first = nullptr;
+        int64_t stride = 0;
+        llvm::Value* condition = nullptr;
+        llvm::Value* of_lanes = nullptr;  // one for each lane; those of inactive lanes do not matter
     };
     std::optional<LikelyStep> likely_step(llvm::Value* value, llvm::Value* mask);
     std::optional<LikelyStep> likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask);
+    std::optional<LikelyStep> likely_offset(llvm::BinaryOperator& operation, llvm::Value* mask);
+    std::optional<LikelyStep> likely_choice(llvm::SelectInst& choice, llvm::Value* mask);
+    std::optional<LikelyStep> likely_bounded(llvm::Value* value);
+    std::optional<LikelyStep> likely_number(llvm::Value* number, llvm::Value* mask);
+    [[nodiscard]] int64_t distance_of_last(int64_t stride) const { return stride * (static_cast<int64_t>(width_) - 1); }
     std::optional<LikelyStep> likely_extension(llvm::CastInst& cast, llvm::Value* mask);
+    // Either may be null: no condition.
+    llvm::Value* both_conditions(llvm::Value* one, llvm::Value* other);
+    void take_conditions(LikelyStep& step, const LikelyStep& other);
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,
                                                         llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,
                                                                         llvm::Align align, llvm::Value* address,
-                                                                        int64_t distance, llvm::Value* mask);
-    // Whether a lane's `group`, by address, is a structure of words that is loaded at once.
+                                                                        int64_t distance, llvm::Value* mask,
+                                                                        bool are_extended);
+    // Whether a lane's `group`, by address, is a structure of four elements that is loaded at once.
     [[nodiscard]] bool is_whole_structure(llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::ArrayRef<llvm::Instruction*> group);
+    llvm::SmallVector<llvm::Value*, lane_structure_max> divided(llvm::Value* structures, unsigned elements);
+    llvm::SmallVector<llvm::Value*, lane_structure_max> bits_of(llvm::Value* numbers, llvm::Type& type,
+                                                                unsigned elements);
     llvm::SmallVector<llvm::Value*, lane_structure_max>
     load_checked_structures(llvm::LoadInst& load, const LaneAccess& access, const PlaceCheck& check, llvm::Value* mask);
     struct PlaceInRow {

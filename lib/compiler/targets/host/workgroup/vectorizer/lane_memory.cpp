@@ -1,14 +1,12 @@
 // Loads and stores of lanes: one vector access where the addresses have a constant step, otherwise one access for each lane. Elements of structures
 // that lanes load at once are in lane_structures.cpp.
-// Where the constant step is only likely, or holds only while all lanes are active, the code checks at run time and has
+// Where the constant step is only likely (likely_steps.cpp), or holds only while all lanes are active, the code checks at run time and has
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
 #include "lane_code.h"
 
-#include <cstdlib>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/VectorUtils.h>
-#include <llvm/IR/GetElementPtrTypeIterator.h>
 
 namespace polder::compiler::workgroup {
 
@@ -154,89 +152,6 @@ void LaneCode::store_once(llvm::StoreInst& store, llvm::Value* mask) {
         builder_.CreateBr(done);
         builder_.SetInsertPoint(done);
     }
-}
-
-// Where a step is uncertain only because 32-bit numbers are extended, one check is enough for all lanes: the last lane's number must not wrap
-// around. Returns nothing where another operation, such as a clamp, makes the step uncertain.
-std::optional<LaneCode::LikelyStep> LaneCode::likely_step(llvm::Value* value, llvm::Value* mask) {
-    if (const LaneShape shape = shapes_.of(value); shape.is_strided())
-        return LikelyStep{scalar(value), shape.stride, nullptr};
-    auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
-    if (instruction == nullptr)
-        return std::nullopt;
-    if (auto* const address = llvm::dyn_cast<llvm::GetElementPtrInst>(instruction))
-        return likely_address(*address, mask);
-    if (llvm::isa<llvm::SExtInst, llvm::ZExtInst>(instruction))
-        return likely_extension(llvm::cast<llvm::CastInst>(*instruction), mask);
-    return std::nullopt;
-}
-
-std::optional<LaneCode::LikelyStep> LaneCode::likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask) {
-    if (plan_.privates.scale(&address) != 1)
-        return std::nullopt;
-    const auto base = likely_step(address.getPointerOperand(), mask);
-    if (!base)
-        return std::nullopt;
-    LikelyStep result = *base;
-    llvm::SmallVector<llvm::Value*, 4> indices;
-    for (auto part = llvm::gep_type_begin(address); part != llvm::gep_type_end(address); ++part) {
-        const auto index = likely_step(part.getOperand(), mask);
-        if (!index || (index->stride != 0 && !part.getOperand()->getType()->isIntegerTy(64)))
-            return std::nullopt;
-        indices.push_back(index->first);
-        if (index->stride != 0)
-            result.stride +=
-                index->stride *
-                static_cast<int64_t>(part.getSequentialElementStride(address.getDataLayout()).getFixedValue());
-        if (index->condition != nullptr)
-            result.condition =
-                result.condition ? builder_.CreateAnd(result.condition, index->condition) : index->condition;
-    }
-    result.first = builder_.CreateGEP(address.getSourceElementType(), result.first, indices);
-    return result;
-}
-
-std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& cast, llvm::Value* mask) {
-    llvm::Value* const narrow = cast.getOperand(0);
-    const LaneShape shape = shapes_.of(narrow);
-    const int64_t distance = shape.stride * (static_cast<int64_t>(width_) - 1);
-    if (!shape.is_strided() || !narrow->getType()->isIntegerTy(32) || std::abs(distance) >= INT32_MAX)
-        return std::nullopt;
-    // As in emit_vector(): a number that is not negative in active lanes is extended with its sign, because it may be negative in inactive ones.
-    const bool is_signed = llvm::isa<llvm::SExtInst>(cast) || cast.hasNonNeg();
-    llvm::Value* first = scalar(narrow);
-    if (mask != nullptr)
-        first = builder_.CreateFreeze(first);
-    const auto distance_of = [&](int64_t number) { return builder_.getInt32(static_cast<uint32_t>(number)); };
-    llvm::Value* condition = nullptr;
-    if (distance > 0)
-        condition = is_signed ? builder_.CreateICmpSLE(first, distance_of(INT32_MAX - distance))
-                              : builder_.CreateICmpULE(first, distance_of(UINT32_MAX - distance));
-    else
-        condition = is_signed ? builder_.CreateICmpSGE(first, distance_of(INT32_MIN - distance))
-                              : builder_.CreateICmpUGE(first, distance_of(-distance));
-    const auto how = is_signed ? llvm::Instruction::SExt : llvm::Instruction::ZExt;
-    return LikelyStep{builder_.CreateCast(how, first, cast.getType()), shape.stride, condition};
-}
-
-LaneCode::PlaceCheck LaneCode::check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
-    llvm::Value* all_active = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
-    if (access.is_certain)
-        return {all_active, scalar(address)};
-    const auto and_all_active = [&](llvm::Value* condition) {
-        return all_active ? builder_.CreateAnd(all_active, condition) : condition;
-    };
-    if (const auto likely = likely_step(address, mask); likely && likely->stride == access.stride && likely->condition)
-        return {and_all_active(likely->condition), likely->first};
-    llvm::Value* addresses = vector(address);
-    // What a lane that is not active computes may be poison, and a branch on poison is undefined behaviour.
-    if (mask != nullptr)
-        addresses = builder_.CreateFreeze(addresses);
-    llvm::Value* first = builder_.CreateExtractElement(addresses, uint64_t{0});
-    llvm::Value* expected = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first),
-                                               lane_offsets(builder_.getInt64Ty(), access.stride));
-    llvm::Value* follows = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
-    return {and_all_active(follows), first};
 }
 
 LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {

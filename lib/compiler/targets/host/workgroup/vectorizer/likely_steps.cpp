@@ -1,0 +1,211 @@
+// Checks at run time that addresses are a likely step apart. The addresses themselves are compared only where nothing simpler is enough:
+// - a sum of 32 bits that is extended: one comparison of the first lane's number excludes that any lane's wraps around;
+// - a number of 32 bits that is held within bounds: the first or last lane's number is compared with them;
+// - any other number of 32 bits with a likely step: the numbers are compared, which are half as wide as addresses;
+// - a choice between an address and one that is the same for all lanes, as for places outside of an image: all lanes must choose the former.
+#include "lane_access.h"
+#include "lane_code.h"
+
+#include <bit>
+#include <cstdlib>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr int64_t stride_max = int64_t{1} << 20;
+
+}  // namespace
+
+llvm::Value* LaneCode::both_conditions(llvm::Value* one, llvm::Value* other) {
+    return one && other ? builder_.CreateAnd(one, other) : one ? one : other;
+}
+
+void LaneCode::take_conditions(LikelyStep& step, const LikelyStep& other) {
+    step.condition = both_conditions(step.condition, other.condition);
+    if (other.of_lanes)
+        step.of_lanes = step.of_lanes ? builder_.CreateAnd(step.of_lanes, other.of_lanes) : other.of_lanes;
+}
+
+// Returns nothing where another operation makes the step uncertain.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_step(llvm::Value* value, llvm::Value* mask) {
+    if (const LaneShape shape = shapes_.of(value); shape.is_strided())
+        return LikelyStep{.first = scalar(value), .stride = shape.stride};
+    auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (instruction == nullptr)
+        return std::nullopt;
+    if (auto* const address = llvm::dyn_cast<llvm::GetElementPtrInst>(instruction))
+        return likely_address(*address, mask);
+    if (auto* const choice = llvm::dyn_cast<llvm::SelectInst>(instruction))
+        return likely_choice(*choice, mask);
+    if (llvm::isa<llvm::SExtInst, llvm::ZExtInst>(instruction))
+        return likely_extension(llvm::cast<llvm::CastInst>(*instruction), mask);
+    if (auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(instruction))
+        return likely_offset(*operation, mask);
+    return std::nullopt;
+}
+
+// Sums, and products with constants, of 64 bits. Like addresses, they may wrap around.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_offset(llvm::BinaryOperator& operation, llvm::Value* mask) {
+    constexpr auto factor_max = static_cast<uint64_t>(stride_max);
+    const auto opcode = operation.getOpcode();
+    const bool is_sum = opcode == llvm::Instruction::Add || opcode == llvm::Instruction::Sub;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1));
+    const bool is_product = (opcode == llvm::Instruction::Shl || opcode == llvm::Instruction::Mul) && constant;
+    if (!operation.getType()->isIntegerTy(64) || !(is_sum || is_product))
+        return std::nullopt;
+    auto left = likely_step(operation.getOperand(0), mask);
+    if (!left || std::abs(left->stride) > stride_max)
+        return std::nullopt;
+    if (is_product) {
+        const uint64_t number = constant->getValue().getLimitedValue(factor_max);
+        if (number >= (opcode == llvm::Instruction::Shl ? uint64_t{std::bit_width(factor_max)} : factor_max))
+            return std::nullopt;
+        left->stride *= static_cast<int64_t>(opcode == llvm::Instruction::Shl ? uint64_t{1} << number : number);
+        left->first = builder_.CreateBinOp(opcode, left->first, operation.getOperand(1));
+        return left;
+    }
+    const auto right = likely_step(operation.getOperand(1), mask);
+    if (!right)
+        return std::nullopt;
+    left->stride += opcode == llvm::Instruction::Sub ? -right->stride : right->stride;
+    left->first = builder_.CreateBinOp(opcode, left->first, right->first);
+    take_conditions(*left, *right);
+    return left;
+}
+
+std::optional<LaneCode::LikelyStep> LaneCode::likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask) {
+    if (plan_.privates.scale(&address) != 1)
+        return std::nullopt;
+    const auto base = likely_step(address.getPointerOperand(), mask);
+    if (!base)
+        return std::nullopt;
+    LikelyStep result = *base;
+    llvm::SmallVector<llvm::Value*, 4> indices;
+    for (auto part = llvm::gep_type_begin(address); part != llvm::gep_type_end(address); ++part) {
+        const auto index = likely_step(part.getOperand(), mask);
+        if (!index || (index->stride != 0 && !part.getOperand()->getType()->isIntegerTy(64)))
+            return std::nullopt;
+        indices.push_back(index->first);
+        if (index->stride != 0)
+            result.stride +=
+                index->stride *
+                static_cast<int64_t>(part.getSequentialElementStride(address.getDataLayout()).getFixedValue());
+        take_conditions(result, *index);
+    }
+    result.first = builder_.CreateGEP(address.getSourceElementType(), result.first, indices);
+    return result;
+}
+
+std::optional<LaneCode::LikelyStep> LaneCode::likely_choice(llvm::SelectInst& choice, llvm::Value* mask) {
+    const bool is_first = shapes_.of(choice.getFalseValue()).is_uniform();
+    const bool is_second = shapes_.of(choice.getTrueValue()).is_uniform();
+    if (is_first == is_second || !choice.getType()->isPointerTy() || shapes_.of(choice.getCondition()).is_uniform())
+        return std::nullopt;
+    auto result = likely_step(is_first ? choice.getTrueValue() : choice.getFalseValue(), mask);
+    if (!result)
+        return std::nullopt;
+    llvm::Value* chosen = vector(choice.getCondition());
+    if (is_second)
+        chosen = builder_.CreateNot(chosen);
+    // What is not chosen may be poison.
+    result->of_lanes = result->of_lanes ? builder_.CreateSelect(chosen, result->of_lanes, no_lanes()) : chosen;
+    if (result->condition)
+        result->condition = builder_.CreateFreeze(result->condition);
+    return result;
+}
+
+// A number that minima and maxima hold within bounds, which no lane's reaches. The condition holds for inactive lanes, too.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_bounded(llvm::Value* value) {
+    if (const LaneShape shape = shapes_.of(value); shape.is_strided())
+        return LikelyStep{.first = scalar(value), .stride = shape.stride};
+    auto* const bounded = llvm::dyn_cast<llvm::MinMaxIntrinsic>(value);
+    if (bounded == nullptr || !bounded->isSigned())
+        return std::nullopt;
+    const bool is_second = shapes_.of(bounded->getLHS()).is_uniform();
+    llvm::Value* const bound = is_second ? bounded->getLHS() : bounded->getRHS();
+    auto result = likely_bounded(is_second ? bounded->getRHS() : bounded->getLHS());
+    if (!result || !shapes_.of(bound).is_uniform())
+        return std::nullopt;
+    const bool is_minimum = bounded->getIntrinsicID() == llvm::Intrinsic::smin;
+    const bool is_last_asked = is_minimum == (result->stride > 0);
+    llvm::Value* asked = builder_.CreateSExt(result->first, builder_.getInt64Ty());
+    if (is_last_asked)
+        asked = builder_.CreateAdd(asked, builder_.getInt64(static_cast<uint64_t>(distance_of_last(result->stride))));
+    result->condition = both_conditions(
+        result->condition, builder_.CreateICmp(is_minimum ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_SGE, asked,
+                                               builder_.CreateSExt(scalar(bound), builder_.getInt64Ty())));
+    return result;
+}
+
+// How the numbers of 32 bits of the lanes follow one another: most cheaply known first.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_number(llvm::Value* number, llvm::Value* mask) {
+    // Inactive lanes are often those beyond a bound.
+    if (auto bounded = mask ? std::nullopt : likely_bounded(number))
+        return bounded;
+    const LaneShape certain = shapes_.of(number);
+    const LaneShape shape = certain.is_strided() ? certain : accesses_.guess_of(*number);
+    if (!shape.is_strided())
+        return std::nullopt;
+    llvm::Value* first =
+        certain.is_strided() ? scalar(number) : builder_.CreateExtractElement(vector(number), uint64_t{0});
+    // Of an inactive lane, or of one that a choice excludes, it may be poison.
+    if (mask != nullptr || !certain.is_strided())
+        first = builder_.CreateFreeze(first);
+    if (certain.is_strided())
+        return LikelyStep{.first = first, .stride = shape.stride};
+    llvm::Value* const expected =
+        builder_.CreateAdd(builder_.CreateVectorSplat(width_, first), lane_offsets(number->getType(), shape.stride));
+    return LikelyStep{
+        .first = first, .stride = shape.stride, .of_lanes = builder_.CreateICmpEQ(vector(number), expected)};
+}
+
+std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& cast, llvm::Value* mask) {
+    if (!cast.getOperand(0)->getType()->isIntegerTy(32))
+        return std::nullopt;
+    const auto number = likely_number(cast.getOperand(0), mask);
+    if (!number || std::abs(number->stride) > stride_max)
+        return std::nullopt;
+    // As in emit_vector(): a number that is not negative in active lanes is extended with its sign, because it may be negative in inactive ones.
+    const bool is_signed = llvm::isa<llvm::SExtInst>(cast) || cast.hasNonNeg();
+    const int64_t distance = distance_of_last(number->stride);
+    const auto limit = [&](int64_t value) { return builder_.getInt32(static_cast<uint32_t>(value)); };
+    llvm::Value* condition = nullptr;
+    if (distance > 0)
+        condition = is_signed ? builder_.CreateICmpSLE(number->first, limit(INT32_MAX - distance))
+                              : builder_.CreateICmpULE(number->first, limit(UINT32_MAX - distance));
+    else
+        condition = is_signed ? builder_.CreateICmpSGE(number->first, limit(INT32_MIN - distance))
+                              : builder_.CreateICmpUGE(number->first, limit(-distance));
+    const auto how = is_signed ? llvm::Instruction::SExt : llvm::Instruction::ZExt;
+    LikelyStep result = *number;
+    result.first = builder_.CreateCast(how, number->first, cast.getType());
+    result.condition = both_conditions(number->condition, condition);
+    return result;
+}
+
+LaneCode::PlaceCheck LaneCode::check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
+    llvm::Value* all_active = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
+    if (access.is_certain)
+        return {all_active, scalar(address)};
+    if (const auto likely = likely_step(address, mask);
+        likely && likely->stride == access.stride && (likely->condition || likely->of_lanes)) {
+        llvm::Value* lanes = likely->of_lanes;
+        // What a lane that is not active computes may be poison, and a branch on poison is undefined behaviour.
+        if (lanes)
+            lanes = builder_.CreateAndReduce(mask ? builder_.CreateSelect(mask, lanes, all_lanes()) : lanes);
+        return {both_conditions(all_active, both_conditions(likely->condition, lanes)), likely->first};
+    }
+    llvm::Value* addresses = vector(address);
+    if (mask != nullptr)
+        addresses = builder_.CreateFreeze(addresses);
+    llvm::Value* first = builder_.CreateExtractElement(addresses, uint64_t{0});
+    llvm::Value* expected = builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateVectorSplat(width_, first),
+                                               lane_offsets(builder_.getInt64Ty(), access.stride));
+    llvm::Value* follows = builder_.CreateAndReduce(builder_.CreateICmpEQ(addresses, expected));
+    return {both_conditions(all_active, follows), first};
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,126 @@
+// Lanes whose addresses are likely a row, which is checked at run time: places within bounds, choices between an element and one that is the same for
+// all lanes, and numbers that were converted. The results must be right whether or not they are a row.
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <regex>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool matches_pattern(const Compiled& program, const std::string& pattern) {
+    return std::regex_search(program.optimised(), std::regex(pattern));
+}
+
+// Element `n` is the one outside. `place` computes the place of work-item i as an int.
+std::string reader_of(const std::string& type, const std::string& result, const std::string& place) {
+    return "kernel void k(global const " + type + "* in, global " + result +
+           "* out, int n, int shift) {\n"
+           "    int i = get_global_id(0), p = " +
+           place +
+           ";\n"
+           "    global const " +
+           type +
+           "* from = p >= 0 && p < n ? in + p : in + n;\n"
+           "    out[i] = convert_" +
+           result + "(*from);\n}";
+}
+
+constexpr int likely_items = 200;
+
+// All shifts for which rows begin before, within and behind the elements.
+template <class T, class R>
+void expect_reads_are_right(Compiled& program, float step = 1) {
+    for (const int n : {0, 1, 5, 16, 40, 150, 300})
+        for (const int shift : {0, -1, -7, 3, 64, -64, 290, -250, 2147483600, -2147483647}) {
+            std::vector<std::array<T, 4>> in(static_cast<size_t>(n) + 1);
+            for (size_t i = 0; i < in.size(); ++i)
+                for (size_t c = 0; c < 4; ++c)
+                    in[i][c] = static_cast<T>(i == static_cast<size_t>(n) ? 99 : i * 3 + c * 50 + 1);
+            std::vector<std::array<R, 4>> out(likely_items), expected(likely_items);
+            for (int i = 0; i < likely_items; ++i) {
+                const auto moved = static_cast<int64_t>(std::floor(static_cast<float>(i) * step)) + shift;
+                const auto p = static_cast<int>(static_cast<uint32_t>(moved));
+                const auto& from = in[static_cast<size_t>(p >= 0 && p < n ? p : n)];
+                std::ranges::copy(from, expected[static_cast<size_t>(i)].begin());
+            }
+            for (const uint64_t local : {uint64_t{8}, uint64_t{40}, uint64_t{likely_items}}) {
+                std::ranges::fill(out, std::array<R, 4>{});
+                program.run({1, {likely_items, 1, 1}, {local, 1, 1}},
+                            Arguments().add(in.data()).add(out.data()).add(n).add(shift));
+                ASSERT_EQ(out, expected) << n << " elements, shift " << shift << ", groups of " << local;
+            }
+        }
+}
+
+constexpr const char* moved_place = "(int)((uint)i + (uint)shift)";
+
+// Addresses are not compared, and a copy keeps the order of memory.
+TEST(LikelySteps, AChoiceOfAnElementOrOneOutside_IsOneQuestion) {
+    Compiled program(reader_of("float4", "float4", moved_place), processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(matches_pattern(program, "phi <(32|64) x float>")) << program.optimised();
+    EXPECT_FALSE(matches_pattern(program, "icmp \\w+ <\\d+ x (ptr|i64)>")) << program.optimised();
+    Compiled here(reader_of("float4", "float4", moved_place));
+    ASSERT_EQ(here.prepare("k"), "");
+    expect_reads_are_right<float, float>(here);
+}
+
+TEST(LikelySteps, BytesThatAreConverted_KeepTheOrderOfMemory) {
+    Compiled program(reader_of("uchar4", "float4", moved_place), processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(matches_pattern(program, "phi <(32|64) x i8>")) << program.optimised();
+    Compiled here(reader_of("uchar4", "float4", moved_place));
+    ASSERT_EQ(here.prepare("k"), "");
+    expect_reads_are_right<uint8_t, float>(here);
+    Compiled shorts(reader_of("ushort4", "int4", moved_place));
+    ASSERT_EQ(shorts.prepare("k"), "");
+    expect_reads_are_right<uint16_t, int>(shorts);
+}
+
+// Two work-items for each element: rows of the numbers 0, 0, 1, 1, ... are none.
+TEST(LikelySteps, ConvertedNumbersThatAreNoRow_AreFound) {
+    for (const char* result : {"float4", "uint4"}) {
+        Compiled program(reader_of("uchar4", result, "(int)((uint)(int)floor((float)i * 0.5f) + (uint)shift)"));
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        if (result[0] == 'f')
+            expect_reads_are_right<uint8_t, float>(program, 0.5F);
+        else
+            expect_reads_are_right<uint8_t, uint32_t>(program, 0.5F);
+    }
+}
+
+// Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.
+TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
+    for (const bool is_guarded : {false, true}) {
+        Compiled program(
+            std::string("kernel void k(global const int* in, global int* out, int low, int high, int shift) {\n"
+                        "    int i = get_global_id(0);\n") +
+            (is_guarded ? "    if (i % 5 == 3) return;\n" : "") +
+            "    out[i] = in[min(max((int)((uint)i + (uint)shift), low), high)];\n}");
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(matches_pattern(program, "together")) << program.optimised();
+        constexpr int n = 260;
+        std::vector<int> in(n);
+        for (int i = 0; i < n; ++i)
+            in[static_cast<size_t>(i)] = i * 11 + 5;
+        for (const auto& [low, high] : {std::pair{0, n - 1}, {0, 0}, {17, 18}, {100, 130}, {0, 63}})
+            for (const int shift : {0, -1, 1, -100, 59, 61, 250, 2147483600, 2147483647, -2147483647 - 1}) {
+                std::vector<int> out(likely_items, -1), expected(likely_items, -1);
+                for (int i = 0; i < likely_items; ++i) {
+                    const auto p = static_cast<int>(static_cast<uint32_t>(i) + static_cast<uint32_t>(shift));
+                    if (!is_guarded || i % 5 != 3)
+                        expected[static_cast<size_t>(i)] = in[static_cast<size_t>(std::min(std::max(p, low), high))];
+                }
+                program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
+                            Arguments().add(in.data()).add(out.data()).add(low).add(high).add(shift));
+                ASSERT_EQ(out, expected) << low << " to " << high << ", shift " << shift;
+            }
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
