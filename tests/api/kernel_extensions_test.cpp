@@ -3,6 +3,7 @@
 
 #include <CL/cl_ext.h>
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -242,6 +243,57 @@ TEST_F(KernelExtensions, FloatAtomics_AddSubtractAndFindExtrema) {
           "-DLOCAL_ADD=__opencl_c_ext_fp64_local_atomic_add -DEXTREMA=__opencl_c_ext_fp64_global_atomic_min_max "
           "-DLOCAL_EXTREMA=__opencl_c_ext_fp64_local_atomic_min_max",
           double_fp_atomic_capabilities);
+}
+
+// Devices that have subnormal numbers add them, too, also where they meet larger ones.
+TEST_F(KernelExtensions, FloatAtomics_KeepSubnormalNumbers) {
+    const float least = std::numeric_limits<float>::denorm_min();
+    const float smallest = std::numeric_limits<float>::min();
+    struct Case {
+        float before, operand;
+    };
+    const std::vector<Case> cases = {{0, least},
+                                     {least, 0},
+                                     {least, least},
+                                     {least, -least},
+                                     {-0.0F, 3 * least},
+                                     {smallest, -least},
+                                     {smallest, 0x1p-127F - smallest},
+                                     {3 * least, smallest},
+                                     {0x1p-103F, -0x1.000002p-103F},
+                                     {-0x1.fffffep-103F, 0x1p-102F},
+                                     {least - smallest, 0x1p-102F},
+                                     {least - smallest, 0x1p-101F},
+                                     {least, 1},
+                                     {0x1.000002p-101F, -0x1p-101F},
+                                     {smallest, -0.0F}};
+    OwnedProgram program = build(R"(
+        kernel void k(global float* data) {
+            const size_t i = get_global_id(0), count = get_global_size(0);
+            volatile global atomic_float* sums = (volatile global atomic_float*)data;
+            volatile global atomic_float* differences = (volatile global atomic_float*)(data + count);
+            const float operand = data[2 * count + i];
+            atomic_fetch_add_explicit(sums + i, operand, memory_order_relaxed);
+            data[3 * count + i] = atomic_fetch_sub(differences + i, -operand);
+        })",
+                                 "-cl-std=CL3.0");
+    const size_t count = cases.size();
+    for (const cl_device_id device : devices) {
+        if (!(device_value<cl_device_fp_config>(device, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_DENORM))
+            continue;
+        std::vector<float> words(4 * count);
+        for (size_t i = 0; i < count; ++i) {
+            words[i] = words[count + i] = cases[i].before;
+            words[2 * count + i] = cases[i].operand;
+        }
+        const std::vector<float> found = run<float>(program, words, count, 1, device);
+        for (size_t i = 0; i < count; ++i) {
+            const float sum = cases[i].before + cases[i].operand;
+            EXPECT_EQ(found[i], sum) << cases[i].before << " + " << cases[i].operand;
+            EXPECT_EQ(found[count + i], sum) << cases[i].before << " - -" << cases[i].operand;
+            EXPECT_EQ(found[3 * count + i], cases[i].before);
+        }
+    }
 }
 
 // Two of them share a word. More results: tests/unit/math/atomics_test.cpp.

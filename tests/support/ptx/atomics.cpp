@@ -18,6 +18,10 @@ struct Add {
             return static_cast<T>(a + b);
     }
 };
+// Sums in memory that is not shared take subnormal numbers for zero.
+struct FlushingAdd {
+    static float of(float a, float b) { return flush(Add::of(flush(a), flush(b))); }
+};
 struct Exchange {
     template <class T>
     static T of(T, T b) {
@@ -94,13 +98,13 @@ Handler of_order(Type type) {
     default: return nullptr;
     }
 }
-Handler addition(Type type) {
+Handler addition(Type type, Space space) {
     switch (type) {
     case Type::f16: return run_update<uint16_t, AddNarrow<Half>>;
     case Type::bf16: return run_update<uint16_t, AddNarrow<BFloat>>;
     case Type::f16x2: return run_update<uint32_t, AddTwo<Half>>;
     case Type::bf16x2: return run_update<uint32_t, AddTwo<BFloat>>;
-    case Type::f32: return run_update<float, Add>;
+    case Type::f32: return space == Space::shared ? run_update<float, Add> : run_update<float, FlushingAdd>;
     case Type::f64: return run_update<double, Add>;
     default: return of_bits<Add>(type);
     }
@@ -112,9 +116,9 @@ Handler comparison(Type type) {
                                  : nullptr;
 }
 
-Handler handler_of(std::string_view operation, Type type) {
+Handler handler_of(std::string_view operation, Type type, Space space) {
     if (operation == "add")
-        return addition(type);
+        return addition(type, space);
     if (operation == "cas")
         return comparison(type);
     if (operation == "exch")
@@ -144,7 +148,7 @@ void decode_atomic(Line& line, bool has_result) {
     const std::string_view operation =
         line.take_one({"add", "cas", "exch", "and", "or", "xor", "min", "max", "inc", "dec"});
     const Type type = line.take_type();
-    const Handler handler = handler_of(operation, type);
+    const Handler handler = handler_of(operation, type, named);
     const size_t first = has_result ? 1 : 0;
     const bool compares = operation == "cas";
     if (handler == nullptr || line.count() != first + (compares ? 3 : 2) || (compares && !has_result) ||

@@ -6,6 +6,7 @@
 #include "builtins/builtins.h"
 #include "divergent_loops.h"
 #include "fences.h"
+#include "float_additions.h"
 #include "kernel_entry.h"
 #include "machine/nvptx.h"
 #include "module/diagnostics.h"
@@ -81,6 +82,8 @@ public:
         place_fences(*module);
         POLDER_TRY(verified(*module, "making an entry for PTX"));
         optimize(*module, *machine_, request_.module.options());
+        lower_float_additions(*module);
+        POLDER_TRY(verified(*module, "lowering additions for PTX"));
         POLDER_ASSIGN(text, emit_ptx(*module, *machine_));
         if (!diagnostics_.empty())
             return fail(Status::out_of_resources, diagnostics_);
