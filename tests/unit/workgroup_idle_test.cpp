@@ -61,6 +61,13 @@ constexpr const char* guards[] = {
     "if ((x < a && y == b) || x == 7)",
     "if ((x ^ y) == a)",
     "if (lx < a) { out[0] += 0; } if (y < b)",
+    "if ((uint)x - 1u < u)",
+    "if ((uint)x - 3u <= u && x <= b)",
+    "if (X != 0 && x < a && (uint)x != v)",
+    "if ((long)(int)((uint)x + u) < (long)b)",
+    "if ((ulong)((uint)x + u) >= (ulong)v)",
+    "if (X - (size_t)a < (size_t)b)",
+    "if (x < a && out[Y * get_global_size(0) + X] == 0)",
 };
 
 TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
@@ -68,8 +75,11 @@ TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
                                           {100, 100},    {int_max, 4}, {int_min, 3},  {-9, -1}, {int_max - 3, int_max},
                                           {int_min, -2}, {3, int_max}, {-6, int_min}, {16, 0},  {32, 7}};
     const Range ranges[] = {{2, {40, 10, 1}, {20, 5, 1}}, {2, {40, 10, 1}, {16, 4, 1}}, {2, {36, 3, 1}, {36, 1, 1}}};
+    const bool has_256_bits =
+        __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
     for (const char* guard : guards) {
         Compiled every(guarded(guard)), skipping(guarded(guard));
+        Compiled dividing(guarded(guard), has_256_bits ? processor_with_256_bits : "");  // passing_items
         for (const Range& range : ranges)
             for (const bool is_specialised : {false, true}) {
                 const bool has_ends = range.global[0] % range.local[0] != 0 || range.global[1] % range.local[1] != 0;
@@ -77,10 +87,12 @@ TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
                     continue;
                 ASSERT_EQ(every.prepare("k", is_specialised, range.local, WorkGroupOptions::Ends::ragged, Lanes::none),
                           "");
-                ASSERT_EQ(skipping.prepare("k", is_specialised, range.local), "");
-                for (const auto& [a, b] : bounds)
-                    ASSERT_EQ(results_of(skipping, range, a, b), results_of(every, range, a, b))
-                        << guard << ", " << a << ' ' << b << ", groups of " << range.local[0];
+                for (Compiled* lanes : {&skipping, &dividing}) {
+                    ASSERT_EQ(lanes->prepare("k", is_specialised, range.local), "");
+                    for (const auto& [a, b] : bounds)
+                        ASSERT_EQ(results_of(*lanes, range, a, b), results_of(every, range, a, b))
+                            << guard << ", " << a << ' ' << b << ", groups of " << range.local[0];
+                }
             }
     }
 }
@@ -130,6 +142,38 @@ TEST(IdleLoops, ABodyOfOneWorkItem_RunsOnceBehindABarrier) {
         expected[i / 32] += in[i];
     here.run({1, {96, 1, 1}, {32, 1, 1}}, Arguments().add(out.data()).add(in.data()).add_local(32 * sizeof(int)));
     EXPECT_EQ(out, expected);
+}
+
+constexpr const char* stencil = R"(
+    kernel void k(global float* out, global const float* in, int n) {
+        const int x = get_global_id(0), y = get_global_id(1);
+        if (x >= 1 && x < n - 1 && y < n)
+            out[y * n + x] = in[y * n + x - 1] + in[y * n + x + 1];
+    })";
+
+// The body in vectors stands in the code once with masks, and once without.
+TEST(PassingItems, AGuardOfNeighbours_IsLeftOutWhereAllOfThemPass) {
+    Compiled with_vectors_of_masks(stencil, processor_with_256_bits);
+    ASSERT_EQ(with_vectors_of_masks.prepare("k"), "");
+    EXPECT_TRUE(has(with_vectors_of_masks, "items.passing")) << with_vectors_of_masks.optimised();
+    EXPECT_EQ(with_vectors_of_masks.result().lanes.loops, 1U);
+    EXPECT_EQ(with_vectors_of_masks.result().lanes.scalar_loops, 0U);
+    const std::string& code = with_vectors_of_masks.optimised();
+    const size_t without = code.find("passing.vector:");
+    ASSERT_NE(without, std::string::npos) << code;
+    const std::string body = code.substr(without, code.find("\nlatch", without) - without);
+    EXPECT_EQ(body.substr(0, body.find("br ")).find("masked"), std::string::npos) << body;
+    Compiled with_mask_registers(stencil, processor_with_512_bits);
+    ASSERT_EQ(with_mask_registers.prepare("k"), "");
+    EXPECT_FALSE(has(with_mask_registers, "items.passing")) << with_mask_registers.optimised();
+}
+
+TEST(PassingItems, GuardsThatDependOnMemory_StayWhereTheyAre) {
+    Compiled program("kernel void k(global int* out, global const int* in, int n) {"
+                     " const int x = get_global_id(0); if (x < n && in[x] > 3) out[x] = in[x] + 1; }",
+                     processor_with_256_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_FALSE(has(program, "items.passing")) << program.optimised();
 }
 
 // A guard's sum may promise not to overflow only for those that pass the guard before it.

@@ -62,6 +62,12 @@ Gathers gathers_of(llvm::TargetMachine* target) {
     return is_quick ? Gathers::quick : Gathers::slow;
 }
 
+Masks masks_of(llvm::TargetMachine* target) {
+    const bool has_registers =
+        target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512vl");
+    return has_registers ? Masks::cheap : Masks::dear;
+}
+
 // Every path has to reach the end of the loop over a sub-group's work-items.
 void return_where_unreachable(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
@@ -165,7 +171,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
             sub_groups = vectorize_sub_group_loops(
                 function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
         report =
-            vectorize_work_item_loops(function, width, options.lanes, gathers_of(options.target_machine), analyses);
+            vectorize_work_item_loops(function, width, options.lanes,
+                                      {gathers_of(options.target_machine), masks_of(options.target_machine)}, analyses);
     });
     replace_local_atomics(function);
     forget_any_work_item(*function.getParent());

@@ -7,6 +7,7 @@
 #include "idle_items.h"
 #include "interleaving.h"
 #include "lane_cost.h"
+#include "passing_items.h"
 #include "plain_operations.h"
 #include "row_loops.h"
 #include "vector_loop.h"
@@ -272,10 +273,11 @@ struct Outcome {
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
+    bool is_copy = false;  // of a loop that counts already (separate_passing_items)
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
-                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, Gathers gathers) {
+                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, const LaneTarget& prices) {
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
@@ -288,14 +290,16 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
                              LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
-    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width, gathers).gain();
+    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width, prices.gathers).gain();
     if (lanes == Lanes::where_they_pay && gain < 0) {
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
             return {Outcome::Kind::does_not_pay, 0,
                     "lanes would be slower, and only skip work-items with nothing to do"};
         return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
     }
-    if (unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
+    const bool changes = (prices.masks == Masks::dear && separate_passing_items(*plan, shapes, width)) ||
+                         unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0;
+    if (changes) {
         Outcome outcome{Outcome::Kind::vectorized};
         outcome.comes_again = true;
         return outcome;
@@ -313,7 +317,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
 
 // Tries one tagged loop; nothing when there is none.
 std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     Lanes lanes, Gathers gathers) {
+                                     Lanes lanes, const LaneTarget& prices) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
@@ -326,8 +330,10 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     separate_counter(loop);
     const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
     const bool only_asks = is_tagged(loop, idle_items_tag);
-    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, gathers);
+    const bool is_copy = is_tagged(loop, unguarded_tag);
+    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices);
     outcome.only_asks = only_asks;
+    outcome.is_copy = is_copy;
     outcome.width = lane_count;
     if (!outcome.comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
@@ -433,7 +439,7 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     return report;
 }
 
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, Gathers gathers,
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
                                      llvm::FunctionAnalysisManager& analyses) {
     if (lanes == Lanes::none)
         return {.reason = "lanes are switched off"};
@@ -457,9 +463,13 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     LaneReport result;
     double gain = 0;
-    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, gathers)) {
+    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, prices)) {
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
+        if (outcome->is_copy) {
+            result.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
+            continue;
+        }
         const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
         ++(has_lanes ? result.loops : result.scalar_loops);
         result.width = std::max(result.width, has_lanes ? outcome->width : 0);

@@ -32,8 +32,15 @@ struct SubGroupReport {
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
                                                        llvm::FunctionAnalysisManager& analyses);
 
+// What a mask costs: nothing where the processor has registers for masks, else several instructions for each vector.
+enum class Masks : uint8_t { cheap, dear };
+struct LaneTarget {
+    Gathers gathers = Gathers::slow;
+    Masks masks = Masks::dear;
+};
+
 // `width`: lanes; a power of two.
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, Gathers gathers,
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& target,
                                      llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace polder::compiler::workgroup
