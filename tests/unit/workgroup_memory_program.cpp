@@ -305,9 +305,43 @@ bool minimise_block(const MemoryBlock& block, const std::function<bool()>& still
 
 }  // namespace
 
+// A guard around all statements: its OpenCL C, and whether a work-item passes it.
+struct MemoryGuard {
+    const char* text;
+    bool (*lets_pass)(const MemoryItem& item, int64_t n);
+};
+
+namespace {
+
+constexpr MemoryGuard memory_guards[] = {
+    {"(int)get_global_id(0) >= n && (int)get_global_id(0) < 3 * n + 7",
+     [](const MemoryItem& item, int64_t n) {
+         const auto x = static_cast<int64_t>(item.global[0]);
+         return x >= n && x < 3 * n + 7;
+     }},
+    {"get_global_id(0) < (size_t)(4 * n + 15)",
+     [](const MemoryItem& item, int64_t n) { return static_cast<int64_t>(item.global[0]) < 4 * n + 15; }},
+    {"(uint)get_local_id(0) - 2u <= (uint)n + 7u",
+     [](const MemoryItem& item, int64_t n) {
+         const auto x = static_cast<int64_t>(item.local[0]);
+         return x >= 2 && x - 2 <= n + 7;
+     }},
+    {"(int)get_global_id(0) != n && get_global_id(1) < 5",
+     [](const MemoryItem& item, int64_t n) { return static_cast<int64_t>(item.global[0]) != n && item.global[1] < 5; }},
+    {"(long)((int)get_local_id(0) - n) > -5L",
+     [](const MemoryItem& item, int64_t n) { return static_cast<int64_t>(item.local[0]) - n > -5; }},
+};
+
+}  // namespace
+
 MemoryProgram::MemoryProgram(uint32_t seed, Structures structures)
     : block_(Maker(seed, structures).block(0, true, false)) {}
 MemoryProgram::~MemoryProgram() = default;
+
+void MemoryProgram::guard(uint32_t seed) {
+    if (text("k").find("barrier") == std::string::npos)
+        guard_ = &memory_guards[seed % std::size(memory_guards)];
+}
 
 std::string MemoryProgram::text(const std::string& name) const {
     std::string source =
@@ -315,7 +349,8 @@ std::string MemoryProgram::text(const std::string& name) const {
         "(global const char* chars, global const ushort* shorts, global const int* ints, " +
         "global const long* longs, global const float* floats, global int* out, global uchar* bytes, " +
         "global long* shifted, global ulong* result, local long* s, int n) {\n" +
-        "size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);\n";
+        "size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);\n" +
+        (guard_ ? std::string("if (!(") + guard_->text + ")) return;\n" : std::string());
     for (size_t v = 0; v < std::size(variable_types); ++v)
         source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
                   ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";
@@ -354,8 +389,13 @@ void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) c
                 }
             world.shared.resize(world.items.size());
             Mask all(world.items.size(), true);
+            for (size_t i = 0; i < all.size(); ++i)
+                all[i] = guard_ == nullptr || guard_->lets_pass(world.items[i], n);
             run_block(block_, world, all, nullptr);
-            for (const MemoryItem& m : world.items) {
+            for (size_t i = 0; i < all.size(); ++i) {
+                if (!all[i])
+                    continue;
+                const MemoryItem& m = world.items[i];
                 const auto u = [](int64_t value) { return static_cast<uint64_t>(value); };
                 buffers.result[world.place(m)] =
                     u(m.v[0]) + 3 * u(m.v[1]) + 5 * u(m.v[2]) + 7 * u(m.v[3]) + 11 * u(m.v[4]) + 13 * u(m.v[5]) +

@@ -67,6 +67,7 @@ struct MemoryBuffers {
     friend bool operator==(const MemoryBuffers&, const MemoryBuffers&) = default;
 };
 
+struct MemoryGuard;
 struct MemoryStatement;
 using MemoryBlock = std::vector<std::shared_ptr<MemoryStatement>>;
 
@@ -77,6 +78,10 @@ public:
     explicit MemoryProgram(uint32_t seed, Structures structures = Structures::none);
     ~MemoryProgram();
 
+    // Puts all statements under one of several guards, if none of them is a barrier. Some work-items at the start or the end of a row, depending on
+    // n, fail it.
+    void guard(uint32_t seed);
+
     [[nodiscard]] std::string text(const std::string& name) const;
     // Runs all work-items of a launch.
     void run(const Range& range, int32_t n, MemoryBuffers& buffers) const;
@@ -86,6 +91,7 @@ public:
 
 private:
     MemoryBlock block_;
+    const MemoryGuard* guard_ = nullptr;
 };
 
 // The arguments of a kernel made by `text`.

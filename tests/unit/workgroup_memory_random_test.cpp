@@ -69,7 +69,10 @@ std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& 
 
 using Structures = MemoryProgram::Structures;
 
-void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none) {
+enum class Guards : uint8_t { none, used };
+
+void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none,
+                  Guards guards = Guards::none) {
     if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
         char* end = nullptr;
         first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
@@ -84,6 +87,8 @@ void expect_right(uint32_t first, uint32_t count, const char* processor, Structu
         std::vector<std::unique_ptr<MemoryProgram>> programs;
         for (uint32_t i = 0; i < here; ++i) {
             programs.push_back(std::make_unique<MemoryProgram>(first + done + i, structures));
+            if (guards == Guards::used)
+                programs.back()->guard(first + done + i);
             source += programs.back()->text("k" + std::to_string(i));
         }
         Compiled compiled(source, processor);
@@ -131,6 +136,19 @@ TEST(WorkGroupMemory, StructuresWithVectorsOf256Bits) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
         GTEST_SKIP() << "needs a processor like Haswell";
     expect_right(31001, 100, "haswell", Structures::used);
+}
+
+// The check of a likely step used numbers of a block that is skipped when no lane is active.
+TEST(WorkGroupMemory, NumbersOfSkippedBlocksWithVectorsOf128Bits) { expect_right(620262029, 1, "x86-64-v2"); }
+
+TEST(WorkGroupMemory, GuardsWithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(33001, 100, "haswell", Structures::none, Guards::used);
+}
+
+TEST(WorkGroupMemory, GuardsWithVectorsOf128Bits) {
+    expect_right(34001, 100, "x86-64-v2", Structures::none, Guards::used);
 }
 
 TEST(WorkGroupMemory, StructuresWithVectorsOf128Bits) { expect_right(32001, 100, "x86-64-v2", Structures::used); }

@@ -5,6 +5,7 @@
 #include "vector_loop.h"
 
 #include "hoisted_loads.h"
+#include "needed_behind.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -280,16 +281,6 @@ private:
                (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
     }
 
-    // Whether code after the block may use the instruction. A conversion there repeats in more bits the operations that made a strided number
-    // (LaneCode::widened), so it needs their operands, too.
-    bool is_needed_behind(const llvm::Instruction& instruction) const {
-        const bool may_be_widened = instruction.getType()->isIntegerTy() && shapes_.of(&instruction).is_strided();
-        return may_be_widened || llvm::any_of(instruction.users(), [&](const llvm::User* user) {
-                   return llvm::isa<llvm::PHINode>(user) ||
-                          llvm::cast<llvm::Instruction>(user)->getParent() != instruction.getParent();
-               });
-    }
-
     void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask) {
         auto* some = llvm::BasicBlock::Create(function_.getContext(), "if.some", &function_);
         auto* none = llvm::BasicBlock::Create(function_.getContext(), "if.none", &function_);
@@ -300,9 +291,10 @@ private:
         llvm::BasicBlock* const last = at_.GetInsertBlock();
         at_.CreateBr(none);
         at_.SetInsertPoint(none);
+        const auto needed = needed_behind(block, shapes_);
         for (llvm::Instruction& instruction : block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.getType()->isVoidTy() ||
-                !is_needed_behind(instruction))
+                !needed.contains(&instruction))
                 continue;
             llvm::Value*& made = lanes_.made(&instruction);
             llvm::Type* const type = made->getType();
