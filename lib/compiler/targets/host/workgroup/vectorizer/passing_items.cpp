@@ -294,8 +294,8 @@ private:
         for (const GuardedLoop::Term& term : guarded_.terms_of(guard)) {
             if (!guarded_.is_invariant(*term.condition))
                 continue;
-            llvm::Value* const own = copies.lookup(term.condition);
-            llvm::Value* const holds = own != nullptr ? own : term.condition;
+            const auto own = copies.find(term.condition);
+            llvm::Value* const holds = own != copies.end() ? static_cast<llvm::Value*>(own->second) : term.condition;
             llvm::Value* const wanted = term.is_wanted ? holds : at.CreateNot(holds);
             condition = condition != nullptr ? at.CreateLogicalAnd(condition, wanted) : wanted;
         }
