@@ -25,8 +25,7 @@ llvm::Value* LaneCode::both_conditions(llvm::Value* one, llvm::Value* other) {
 
 void LaneCode::take_conditions(LikelyStep& step, const LikelyStep& other) {
     step.condition = both_conditions(step.condition, other.condition);
-    if (other.of_lanes)
-        step.of_lanes = step.of_lanes ? builder_.CreateAnd(step.of_lanes, other.of_lanes) : other.of_lanes;
+    step.of_lanes = both_conditions(step.of_lanes, other.of_lanes);
 }
 
 // Returns nothing where another operation makes the step uncertain.
