@@ -152,6 +152,10 @@ find_python_apps() {
 # build_in DIRECTORY [TARGET…]: everything, or the targets alone.
 build_in() {
     say "building $1"
+    # Clang writes absolute paths into a precompiled header, so one that ccache kept of another tree would name files that need not be there.
+    if grep -q 'clang++' "$1/build.ninja"; then
+        local -x CCACHE_NAMESPACE=$source_dir
+    fi
     # Ninja would start two compilers more than there are processors. Each uses more memory than the caches hold, so that all of them get slower.
     ninja -j "$(nproc)" -C "$@" >&2
 }
