@@ -43,6 +43,8 @@ struct Statement {
         broadcast,
         sub_group,  // of the work-items that get there together
         choose,
+        keep,         // a value that only the work-items which pass a test compute, before `body`, and use, after it
+        keep_loaded,  // the same of a value that they load from local memory, where the first one put it
         loop,
         forever,
         leave,
@@ -50,11 +52,11 @@ struct Statement {
         finish
     };
     Kind kind = assign;
-    uint32_t target = 0;  // variable, or number of a loop
+    uint32_t target = 0;  // variable, or number of a loop or of a kept value
     std::vector<Expression> expressions;
     std::vector<Statement> body;
     std::vector<Statement> otherwise;
-    uint32_t operation = 0;  // of a sub-group: a SubGroupFunction
+    uint32_t operation = 0;  // of a sub-group: a SubGroupFunction; of a kept value: the variable that gets it
 };
 
 enum class SubGroupFunction : uint32_t {
@@ -81,8 +83,9 @@ enum class SubGroupFunction : uint32_t {
 class Generator {
 public:
     enum class SubGroups : uint8_t { none, used };
-    explicit Generator(uint32_t seed, SubGroups sub_groups = SubGroups::none)
-        : random_(seed), sub_groups_(sub_groups) {}
+    enum class KeptValues : uint8_t { none, used };
+    explicit Generator(uint32_t seed, SubGroups sub_groups = SubGroups::none, KeptValues kept_values = KeptValues::none)
+        : random_(seed), sub_groups_(sub_groups), kept_values_(kept_values) {}
 
     std::vector<Statement> program() { return block(0, true, false); }
 
@@ -147,6 +150,8 @@ private:
                     {},
                     {},
                     pick(static_cast<uint32_t>(SubGroupFunction::count))};
+        if (kept_values_ == KeptValues::used && depth < 3 && pick(4) == 0)
+            return keep(depth, is_uniform, in_loop);
         const uint32_t choice = pick(depth < 4 ? 20 : 9);
         if (choice < 4)
             return {Statement::assign, pick(private_count), {varying()}, {}, {}};
@@ -191,8 +196,23 @@ private:
         return result;
     }
 
+    Statement keep(int depth, bool is_uniform, bool in_loop) {
+        // Of ids and constants alone, so that it is true for the same work-items before and after the body.
+        Expression some{
+            Expression::less,
+            0,
+            {{Expression::exclusive_or, 0, {{Expression::local_id, pick(3), {}}, {Expression::constant, pick(20), {}}}},
+             {Expression::constant, 1U << pick(3), {}}}};
+        const auto kind = is_uniform && pick(2) ? Statement::keep_loaded : Statement::keep;
+        Statement result{kind, kept_++, {some, pick(4) ? uniform() : varying()}, {}, {}, pick(private_count)};
+        result.body = block(depth + 1, is_uniform, in_loop);
+        return result;
+    }
+
     std::mt19937 random_;
     const SubGroups sub_groups_;
+    const KeptValues kept_values_;
+    uint32_t kept_ = 0;
     uint32_t loops_ = 0;
 };
 

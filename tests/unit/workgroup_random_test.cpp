@@ -65,6 +65,19 @@ void write(std::ostream& out, const std::vector<Statement>& block) {
             }
             out << "\n";
             break;
+        case Statement::keep:
+        case Statement::keep_loaded:
+            // What is stored is overwritten at the end, and keeps LLVM from executing a branch for all work-items. It does
+            // not divide where the test fails, either: for it, n + 1 can be zero.
+            out << "{\nuint k" << t << ";\n";
+            if (s.kind == Statement::keep)
+                out << "if (" << e(0) << ") out[at] = k" << t << " = " << e(1) << " / (n + 1u);\n";
+            else
+                out << "broadcast(s, " << e(1) << ");\nif (" << e(0) << ") out[at] = k" << t << " = s[0];\n"
+                    << "barrier(CLK_LOCAL_MEM_FENCE);\n";
+            write(out, s.body);
+            out << "if (" << e(0) << ") out[at] = v" << s.operation << " ^= k" << t << ";\n}\n";
+            break;
         case Statement::loop:
             out << "for (uint t" << t << " = 0; t" << t << " < (" << e(0) << " & 3); ++t" << t << ") {\n";
             write(out, s.body);
@@ -254,6 +267,21 @@ private:
                 active[i] = yes[i] || no[i];
             break;
         }
+        case Statement::keep:
+        case Statement::keep_loaded: {
+            std::vector<uint32_t> kept(items_.size());
+            each(active, [&](size_t i, Item& m) {
+                if (s.kind == Statement::keep)
+                    kept[i] = e(1, m) / (n_ + 1);
+                else if (i == 0)
+                    shared_[0] = e(1, m) & 7;
+            });
+            if (s.kind == Statement::keep_loaded)
+                kept.assign(kept.size(), shared_[0]);
+            execute(s.body, active);
+            each(active, [&](size_t i, Item& m) { m.v[s.operation] ^= e(0, m) != 0 ? kept[i] : 0; });
+            break;
+        }
         case Statement::loop:
         case Statement::forever: repeat(s, active); break;
         case Statement::leave:
@@ -378,8 +406,10 @@ Seeds seeds_or(Seeds result) {
 }
 
 using SubGroups = Generator::SubGroups;
+using KeptValues = Generator::KeptValues;
 
-void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none) {
+void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
+                  KeptValues kept_values = KeptValues::none) {
     const auto [first, count] = seeds;
     std::string source = std::string(helpers) + sub_group_helpers;
     std::vector<std::vector<Statement>> programs;
@@ -388,7 +418,7 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
     };
     const auto calls_of = [&](uint32_t i) { return (first + i) % 4 == 3 ? Calls::rare : Calls::none; };
     for (uint32_t i = 0; i < count; ++i) {
-        programs.push_back(Generator(first + i, sub_groups).program());
+        programs.push_back(Generator(first + i, sub_groups, kept_values).program());
         source += kernel_text(programs.back(), "k" + std::to_string(i), calls_of(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
@@ -420,6 +450,11 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
 
 TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expect_right(seeds_or({1, 25}), ""); }
 
+// A value that is the same for all work-items which compute it was kept once for the group, and the others overwrote it.
+TEST(WorkGroupRandom, ValuesOfSomeWorkItemsAreKeptOverBarriers) {
+    expect_right(seeds_or({31000, 25}), "", SubGroups::none, KeptValues::used);
+}
+
 // The registers of a uniform argument of a cold function were lost behind its call (decision 136).
 TEST(WorkGroupRandom, RareCallsOfSubGroupsKeepWhatAllLanesShare) {
     expect_right(seeds_or({7100143, 1}), "", SubGroups::used);
@@ -441,9 +476,13 @@ TEST(WorkGroupRandom, WithVectorsOf256Bits) {
     expect_right(seeds_or({7000, 8}), "haswell");
 }
 
+TEST(WorkGroupRandom, ValuesOfSomeWorkItemsWithVectorsOf128Bits) {
+    expect_right(seeds_or({31000, 8}), "x86-64-v2", SubGroups::none, KeptValues::used);
+}
+
 TEST(WorkGroupRandom, WithVectorsOf128Bits) { expect_right(seeds_or({8000, 8}), "x86-64-v2"); }
 
 #endif
 
-} // namespace
-} // namespace polder::compiler::workgroup::test
+}  // namespace
+}  // namespace polder::compiler::workgroup::test

@@ -350,6 +350,30 @@ TEST(WorkGroup, AValueOfALoopThatWorkItemsLeaveAtDifferentTimes_IsKeptForEachOve
     }
 }
 
+// The usual end of a scan: one work-item takes the total out of local memory, and stores it after the next barrier. The other
+// work-items have no value, and what they have instead took the place of the total.
+TEST(WorkGroup, AValueOfOneWorkItem_IsKeptOverABarrier) {
+    Compiled program(R"(
+        kernel void k(global int* out, local int* s) {
+            uint i = get_local_id(0);
+            s[i] = (int)i + 100;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            int total;
+            if (i == 20) { total = s[47]; s[47] = 0; }
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (i == 20) out[get_global_id(0)] = total;
+            else out[get_global_id(0)] = s[i];
+        })");
+    constexpr size_t n = 96, group = 48;
+    std::vector<int32_t> out(n);
+    for (const Lanes lanes : {Lanes::none, Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        program.run({1, {n, 1, 1}, {group, 1, 1}}, Arguments().add(out.data()).add_local(group * sizeof(int32_t)));
+        for (size_t i = 0; i < n; ++i)
+            EXPECT_EQ(out[i], static_cast<int32_t>(i % group == 20 ? 147 : i % group == 47 ? 0 : i % group + 100)) << i;
+    }
+}
+
 // Four stores fill a structure, and another one to one of its members, which one depends on n, stands between them.
 TEST(WorkGroup, StoresToOnePlace_KeepTheirOrderWhenOthersAreMerged) {
     Compiled program(R"(

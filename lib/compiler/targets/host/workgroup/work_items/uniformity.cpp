@@ -115,7 +115,9 @@ void Uniformity::diverge(llvm::BasicBlock& block) {
             joins.insert(target);
             current = ++last_path;
             for (llvm::PHINode& phi : target->phis())
-                if (!phi.hasConstantOrUndefValue())
+                // An undefined operand counts as another value: a value of all work-items is kept once for the group, and those
+                // that came without one would write over what the others have.
+                if (!phi.hasConstantValue())
                     mark(&phi);
         } else {
             current = path;
