@@ -6,12 +6,17 @@ routine=$1 seconds=$2
 program=clblast_test_$routine
 need "$program" clblast-tests
 
-status=0
-capture timeout "$seconds" stdbuf -o0 "$program" -platform 0 -device 0 || status=$?
-[[ $status == 0 || $status == 124 ]] || fail "$program exited with $status"
+# test_for SECONDS: sets `marks`. Legend: ':' correct result, '.' correct error; 'X' wrong result, '/' wrong error, '\' does not compile.
+test_for() {
+    local status=0
+    capture timeout "$1" stdbuf -o0 "$program" -platform 0 -device 0 || status=$?
+    [[ $status == 0 || $status == 124 ]] || fail "$program exited with $status"
+    marks=$(grep -E '^ *[]:.X/\\o-]+$' "$output" || true)
+}
 
-# Legend of the marks: ':' correct result, '.' correct error; 'X' wrong result, '/' wrong error, '\' does not compile.
-marks=$(grep -E '^ *[]:.X/\\o-]+$' "$output" || true)
+test_for "$seconds"
+# On a busy machine another implementation may need that long for the first kernels alone. It keeps them, so that more time is enough.
+[[ $marks == *:* ]] || test_for $((seconds * 4))
 [[ $marks == *:* ]] || fail "not one test was completed"
 [[ $marks != *[X/\\]* ]] || fail "wrong results, wrong errors or kernels that do not compile: see the marks"
 refuse '[1-9][0-9]* test\(s\) failed|[1-9][0-9]* failed'
