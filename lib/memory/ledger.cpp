@@ -1,9 +1,6 @@
 #include "ledger_impl.h"
 
-#include <base/thread_number.h>
-
 #include <algorithm>
-#include <cassert>
 
 namespace polder::memory {
 
@@ -13,29 +10,20 @@ LedgerImpl::LedgerImpl(std::span<const SpaceId> spaces) : spaces_(spaces.begin()
         index_[spaces_[i].value] = static_cast<uint8_t>(i);
     constexpr size_t granule = 8;  // counters of 24 bytes: three cache lines
     stride_ = (spaces_.size() * spaces_.size() + granule - 1) / granule * granule + granule;
-    counters_ = std::make_unique<Counters[]>(stride_ * copies);
-}
-
-LedgerImpl::Counters& LedgerImpl::mine(SpaceId from, SpaceId to) noexcept {
-    assert(spaces_[index_[from.value]] == from && spaces_[index_[to.value]] == to);
-    return counters_[stride_ * (thread_number() % copies) + pair(from, to)];
-}
-
-LedgerImpl::Counters& LedgerImpl::add(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
-    Counters& counters = mine(from, to);
-    counters.transfers.fetch_add(1, std::memory_order_relaxed);
-    counters.moved.fetch_add(bytes.value, std::memory_order_relaxed);
-    return counters;
+    own_copies_ = spaces_.size() <= spaces_with_own_copies ? 16 : 0;
+    counters_ = std::make_unique<Counters[]>(stride_ * copies());
 }
 
 void LedgerImpl::add_needed(SpaceId from, SpaceId to, ByteCount bytes) noexcept {
-    if (from != to)
-        mine(from, to).needed.fetch_add(bytes.value, std::memory_order_relaxed);
+    if (from == to)
+        return;
+    const uint32_t thread = thread_number();
+    count(thread, mine(thread, from, to).needed, bytes.value);
 }
 
 Ledger::Entry LedgerImpl::sum(SpaceId from, SpaceId to) const {
     Entry entry{from, to};
-    for (uint32_t copy = 0; copy < copies; ++copy) {
+    for (uint32_t copy = 0; copy < copies(); ++copy) {
         const Counters& counters = counters_[stride_ * copy + pair(from, to)];
         entry.transfers += counters.transfers.load(std::memory_order_relaxed);
         entry.moved_bytes += counters.moved.load(std::memory_order_relaxed);
@@ -79,7 +67,7 @@ uint64_t LedgerImpl::needed_bytes() const {
 }
 
 void LedgerImpl::reset() {
-    for (size_t i = 0; i < stride_ * copies; ++i) {
+    for (size_t i = 0; i < stride_ * copies(); ++i) {
         counters_[i].transfers.store(0, std::memory_order_relaxed);
         counters_[i].moved.store(0, std::memory_order_relaxed);
         counters_[i].needed.store(0, std::memory_order_relaxed);

@@ -3,9 +3,9 @@
 // Pieces are sorted, in leaves of at most 64: the two lowest levels of a B+ tree (R. Bayer, E. McCreight, "Organization and Maintenance of
 // Large Ordered Indexes", Acta Informatica 1, 1972), of which the upper one is a flat array. A split or a merge moves pieces of one leaf only.
 // A full leaf is halved; two neighbouring leaves that are together half full become one. The offsets where pieces begin, and those where
-// leaves begin, are separate arrays, so that a binary search reads few cache lines. A search tries the piece that was found last
-// first, because a command finds its piece several times. Most maps have one piece, which is stored in the map itself: then nothing is
-// searched or allocated. Maps with few pieces have one leaf and no upper level.
+// leaves begin, are separate arrays, so that a binary search reads few cache lines. The map remembers the last offset that it searched and
+// its place, because a command prepares, applies and merges the same range. Most maps have one piece, which is stored in the map itself:
+// then nothing is searched or allocated. Maps with few pieces have one leaf and no upper level.
 //
 // A change has three steps, so that nothing can fail after a device operation was submitted:
 //   prepare  splits the pieces at the ends of the ranges; may throw std::bad_alloc, no byte's state changes
@@ -20,7 +20,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
+#include <memory>
 #include <polder/types.h>
 #include <span>
 #include <utility>
@@ -65,17 +65,11 @@ public:
         assert(range.end <= size_);
         if (range.empty() || (!is_split() && range.size() == size_)) [[likely]]
             return;
-        if (!is_split()) {
-            static_assert(few_pieces >= 3, "the most pieces that one range makes of one");
-            first_.begins.reserve(few_pieces);
-            first_.states.reserve(few_pieces);
-            first_.begins.push_back(0);
-            first_.states.push_back(std::move(only_));
-            pieces_ = 1;
-        }
-        split(range.begin);
+        if (!is_split())
+            move_only_piece_to_leaf();
+        const Place first = split(range.begin);
         if (range.end != size_)
-            split(range.end);
+            split_behind(first, range.end);
     }
 
     // Calls f(ByteRange, State&) for every piece of the prepared `range`, in order.
@@ -104,7 +98,8 @@ public:
         if (!is_split() || ranges.empty()) [[likely]]
             return;
         const Place first = find(ranges.front().begin);
-        const Place last = find(ranges.back().end - (ranges.back().empty() ? 0 : 1));
+        const uint64_t last_offset = ranges.back().end - (ranges.back().empty() ? 0 : 1);
+        const Place last = ranges.size() == 1 ? search_behind(first, last_offset) : search(last_offset);
         merge(before(first), behind(last));
     }
 
@@ -128,21 +123,27 @@ public:
             return;
         }
         for_each_piece(*this, {0, size_}, f);
-        merge({0, 0}, {leaf_count() - 1, leaf(leaf_count() - 1).size() - 1});
+        const uint32_t last = leaf_count() - 1;
+        merge({0, 0}, {last, static_cast<uint32_t>(leaf(last).size()) - 1});
     }
 
-    // Checks that pieces begin at 0, are in order, are not empty and end within the size, and that leaves are neither empty nor too large.
+    // Checks that pieces begin at 0, are in order, are not empty and end within the size, that leaves are neither empty nor too large, and
+    // that the remembered place is right.
     [[nodiscard]] bool validate() const {
-        if (leaf_begins_.size() != leaves_.size() || leaves_.size() == 1 || (!leaves_.empty() && first_.size() != 0))
+        if (!tree_)
+            return !is_split();
+        const Tree& tree = *tree_;
+        if (tree.leaf_begins.size() != tree.leaves.size() || tree.leaves.size() == 1 ||
+            (has_leaves() && tree.first.size() != 0))
             return false;
         if (!is_split())
-            return leaves_.empty() && first_.size() == 0;
+            return tree.leaves.empty() && tree.first.size() == 0;
         size_t count = 0;
         uint64_t end = 0;  // the next piece must not begin before this
-        for (size_t i = 0; i < leaf_count(); ++i) {
+        for (uint32_t i = 0; i < leaf_count(); ++i) {
             const Leaf& each = leaf(i);
             if (each.size() == 0 || each.size() > leaf_pieces || each.states.size() != each.size() ||
-                (!leaves_.empty() && leaf_begins_[i] != each.begins.front()))
+                (has_leaves() && tree.leaf_begins[i] != each.begins.front()))
                 return false;
             for (const uint64_t begin : each.begins) {
                 if (count++ == 0 ? begin != 0 : begin < end)
@@ -150,7 +151,8 @@ public:
                 end = begin + 1;
             }
         }
-        return count == pieces_ && end <= size_;
+        return count == pieces_ && end <= size_ &&
+               (tree.known_offset == unknown || search(tree.known_offset) == tree.known);
     }
 
 private:
@@ -167,21 +169,34 @@ private:
     };
     // The place of a piece.
     struct Place {
-        size_t leaf = 0;
-        size_t index = 0;
+        uint32_t leaf = 0;
+        uint32_t index = 0;
+        friend bool operator==(const Place&, const Place&) = default;
+    };
+    static constexpr uint64_t unknown = ~uint64_t{0};  // no offset
+    // The pieces of a map that has, or has had, several.
+    struct Tree final : Recycled<Tree> {
+        Leaf first;  // all pieces, unless there are several leaves
+        std::vector<Leaf> leaves;
+        std::vector<uint64_t> leaf_begins;
+        // The last offset that `find` searched, and its place; also the place from which the next search begins.
+        uint64_t known_offset = unknown;
+        Place known;
     };
 
-    [[nodiscard]] bool has_leaves() const { return !leaf_begins_.empty(); }
-    [[nodiscard]] size_t leaf_count() const { return has_leaves() ? leaf_begins_.size() : 1; }
-    [[nodiscard]] const Leaf& leaf(size_t number) const { return has_leaves() ? leaves_[number] : first_; }
-    [[nodiscard]] Leaf& leaf(size_t number) { return has_leaves() ? leaves_[number] : first_; }
+    [[nodiscard]] bool has_leaves() const { return !tree_->leaf_begins.empty(); }
+    [[nodiscard]] uint32_t leaf_count() const {
+        return has_leaves() ? static_cast<uint32_t>(tree_->leaf_begins.size()) : 1;
+    }
+    [[nodiscard]] const Leaf& leaf(size_t number) const { return has_leaves() ? tree_->leaves[number] : tree_->first; }
+    [[nodiscard]] Leaf& leaf(size_t number) { return has_leaves() ? tree_->leaves[number] : tree_->first; }
     [[nodiscard]] uint64_t end_of_leaf(size_t number) const {
-        return number + 1 < leaf_begins_.size() ? leaf_begins_[number + 1] : size_;
+        return number + 1 < tree_->leaf_begins.size() ? tree_->leaf_begins[number + 1] : size_;
     }
     [[nodiscard]] Place before(Place at) const {
         if (at.index != 0)
             return {at.leaf, at.index - 1};
-        return at.leaf != 0 ? Place{at.leaf - 1, leaf(at.leaf - 1).size() - 1} : at;
+        return at.leaf != 0 ? Place{at.leaf - 1, static_cast<uint32_t>(leaf(at.leaf - 1).size()) - 1} : at;
     }
     [[nodiscard]] Place behind(Place at) const {
         if (at.index + 1 < leaf(at.leaf).size())
@@ -210,86 +225,140 @@ private:
 
     // The index of the last of `begins` that is not above `offset`. Has no branches that depend on the offset.
     template <class Array>
-    [[nodiscard]] static size_t last_not_above(const Array& begins, uint64_t offset) {
+    [[nodiscard]] static uint32_t last_not_above(const Array& begins, uint64_t offset) {
         const uint64_t* first = begins.data();
         for (size_t count = begins.size(); count > 1;) {
             const size_t half = count / 2;
             first = first[half] <= offset ? first + half : first;
             count -= half;
         }
-        return static_cast<size_t>(first - begins.data());
+        return static_cast<uint32_t>(first - begins.data());
     }
 
-    // For maps with several pieces: finds the piece that contains `offset`.
+    // For maps with several pieces: finds the piece that contains `offset`, and remembers it.
     [[nodiscard]] Place find(uint64_t offset) const {
-        if (!has_leaves()) [[likely]]
-            return {0, find_in(first_, size_, offset, last_found_.index)};
-        if (last_found_.leaf >= leaf_count() || offset < leaf_begins_[last_found_.leaf] ||
-            offset >= end_of_leaf(last_found_.leaf))
-            last_found_.leaf = last_not_above(leaf_begins_, offset);
-        const size_t number = last_found_.leaf;
-        return {number, find_in(leaves_[number], end_of_leaf(number), offset, last_found_.index)};
+        Tree& tree = *tree_;
+        if (tree.known_offset != offset) {
+            tree.known = search(offset);
+            tree.known_offset = offset;
+        }
+        return tree.known;
     }
-    // The index of the piece of a leaf that contains `offset`. The pieces of the leaf contain `offset` and end at `end`.
-    [[nodiscard]] static size_t find_in(const Leaf& pieces, uint64_t end, uint64_t offset, size_t& last_found) {
+    // Must be called when pieces at or before the remembered place are inserted or removed.
+    void forget_place() noexcept { tree_->known_offset = unknown; }
+
+    // The same without remembering it.
+    [[nodiscard]] Place search(uint64_t offset) const {
+        const Tree& tree = *tree_;
+        if (!has_leaves()) [[likely]]
+            return {0, search_in(tree.first, size_, offset)};
+        uint32_t number = tree.known.leaf;
+        if (number >= leaf_count() || offset < tree.leaf_begins[number] || offset >= end_of_leaf(number))
+            number = last_not_above(tree.leaf_begins, offset);
+        return {number, search_in(tree.leaves[number], end_of_leaf(number), offset)};
+    }
+    // The index of the piece of a leaf that contains `offset`. The pieces of the leaf contain `offset` and end at `end`. Tries the
+    // remembered place and the next one first, because programs use the parts of a buffer one after the other.
+    [[nodiscard]] uint32_t search_in(const Leaf& pieces, uint64_t end, uint64_t offset) const {
         const Begins& begins = pieces.begins;
-        for (size_t near = last_found; near < begins.size() && near < last_found + 2; ++near)
-            if (begins[near] <= offset && offset < (near + 1 < begins.size() ? begins[near + 1] : end))
-                return near;
-        return last_found = last_not_above(begins, offset);
+        if (begins.size() > few_pieces)
+            for (uint32_t near = tree_->known.index; near < begins.size() && near < tree_->known.index + 2; ++near)
+                if (begins[near] <= offset && offset < (near + 1 < begins.size() ? begins[near + 1] : end))
+                    return near;
+        return last_not_above(begins, offset);
+    }
+    // The piece that contains `offset`, which is not before the piece `at`.
+    [[nodiscard]] Place search_behind(Place at, uint64_t offset) const {
+        const Begins& begins = leaf(at.leaf).begins;
+        uint32_t index = at.index;
+        while (index + 1 < begins.size() && begins[index + 1] <= offset)
+            ++index;
+        const bool is_in_leaf = index + 1 < begins.size() || end_of_leaf(at.leaf) > offset;
+        return is_in_leaf ? Place{at.leaf, index} : search(offset);
     }
 
-    // Makes a piece begin at `offset`, which is less than the size.
-    void split(uint64_t offset) {
-        Place at = find(offset);
-        if (leaf(at.leaf).begins[at.index] == offset)
-            return;
+    void move_only_piece_to_leaf() {
+        if (!tree_)
+            tree_.reset(new Tree);
+        Leaf& first = tree_->first;
+        static_assert(few_pieces >= 3, "the most pieces that one range makes of one");
+        first.begins.reserve(few_pieces);
+        first.states.reserve(few_pieces);
+        first.begins.push_back(0);
+        first.states.push_back(std::move(only_));
+        tree_->known_offset = 0;
+        tree_->known = {};
+        pieces_ = 1;
+    }
+
+    // Makes a piece begin at `offset`, which is less than the size, and remembers its place.
+    Place split(uint64_t offset) {
+        const Place at = find(offset);
+        if (leaf(at.leaf).begins[at.index] != offset) {
+            tree_->known = insert(at, offset);
+            tree_->known_offset = offset;
+        }
+        return tree_->known;
+    }
+    // The same for an offset in the remembered piece `at` or behind it, whose place stays the remembered one.
+    void split_behind(Place at, uint64_t offset) {
+        at = search_behind(at, offset);
+        if (leaf(at.leaf).begins[at.index] != offset)
+            insert(at, offset);
+    }
+
+    // Splits the piece `at` at `offset`, which it contains and where it does not begin. Returns the place of the new piece.
+    Place insert(Place at, uint64_t offset) {
         if (leaf(at.leaf).size() == leaf_pieces) [[unlikely]] {
             halve(at.leaf);
-            at = find(offset);
+            at = search(offset);
         }
         Leaf& pieces = leaf(at.leaf);
         State right = pieces.states[at.index];
         if (pieces.begins.size() == pieces.begins.capacity())
             pieces.begins.reserve(2 * pieces.begins.size());  // so that the second insertion cannot fail
-        pieces.states.insert(pieces.states.begin() + static_cast<ptrdiff_t>(at.index) + 1, std::move(right));
-        pieces.begins.insert(pieces.begins.begin() + static_cast<ptrdiff_t>(at.index) + 1, offset);
+        const auto next = static_cast<ptrdiff_t>(at.index) + 1;
+        pieces.states.insert(pieces.states.begin() + next, std::move(right));
+        pieces.begins.insert(pieces.begins.begin() + next, offset);
         ++pieces_;
+        return {at.leaf, at.index + 1};
     }
 
     // Halves a full leaf. In maps with several leaves, each leaf has capacity for the maximal number of pieces.
     void halve(size_t number) {
         constexpr auto half = static_cast<ptrdiff_t>(leaf_pieces / 2);
+        Tree& tree = *tree_;
         Leaf upper;
         upper.begins.reserve(leaf_pieces);
         upper.states.reserve(leaf_pieces);
         leaf(number).begins.reserve(leaf_pieces);
         leaf(number).states.reserve(leaf_pieces);
         const size_t needed = leaf_count() + 1;
-        if (leaves_.capacity() < needed)
-            leaves_.reserve(2 * needed);
-        if (leaf_begins_.capacity() < needed)
-            leaf_begins_.reserve(2 * needed);
+        if (tree.leaves.capacity() < needed)
+            tree.leaves.reserve(2 * needed);
+        if (tree.leaf_begins.capacity() < needed)
+            tree.leaf_begins.reserve(2 * needed);
         // From here on nothing fails.
-        if (leaves_.empty()) {
-            leaves_.push_back(std::exchange(first_, Leaf{}));
-            leaf_begins_.push_back(0);
+        forget_place();
+        if (tree.leaves.empty()) {
+            tree.leaves.push_back(std::exchange(tree.first, Leaf{}));
+            tree.leaf_begins.push_back(0);
         }
-        Leaf& lower = leaves_[number];
+        Leaf& lower = tree.leaves[number];
         upper.begins.assign(lower.begins.begin() + half, lower.begins.end());
         upper.states.assign(std::move_iterator{lower.states.begin() + half}, std::move_iterator{lower.states.end()});
         lower.begins.erase(lower.begins.begin() + half, lower.begins.end());
         lower.states.erase(lower.states.begin() + half, lower.states.end());
         const auto behind = static_cast<ptrdiff_t>(number) + 1;
-        leaf_begins_.insert(leaf_begins_.begin() + behind, upper.begins.front());
-        leaves_.insert(leaves_.begin() + behind, std::move(upper));
+        tree.leaf_begins.insert(tree.leaf_begins.begin() + behind, upper.begins.front());
+        tree.leaves.insert(tree.leaves.begin() + behind, std::move(upper));
     }
 
     // Merges equal neighbours among the pieces from `first` to `last`.
     void merge(Place first, Place last) noexcept {
         State* kept = &leaf(first.leaf).states[first.index];
         if (!has_leaves()) [[likely]] {
-            merge_in(first_, first.index + 1, last.index + 1, kept);
+            merge_in(tree_->first, first.index + 1, last.index + 1, kept);
             keep_only_piece_inside();
             return;
         }
@@ -319,6 +388,7 @@ private:
         }
         if (next == end)
             return false;
+        forget_place();
         const auto from = static_cast<ptrdiff_t>(next);
         const auto to = static_cast<ptrdiff_t>(end);
         pieces.begins.erase(pieces.begins.begin() + from, pieces.begins.begin() + to);
@@ -329,26 +399,28 @@ private:
 
     // Called after pieces of the leaves `first` to `last` were removed: removes empty leaves, and joins neighbours with few pieces.
     void mend_leaves(size_t first, size_t last) noexcept {
+        std::vector<Leaf>& leaves = tree_->leaves;
+        std::vector<uint64_t>& leaf_begins = tree_->leaf_begins;
         size_t kept = first > 0 ? first - 1 : 0;  // the leaf that the next one may be joined to
-        const size_t past = std::min(last + 2, leaves_.size());
+        const size_t past = std::min(last + 2, leaves.size());
         for (size_t number = kept + 1; number < past; ++number) {
-            Leaf& next = leaves_[number];
-            if (leaves_[kept].size() + next.size() <= leaf_pieces / 2) {
-                append(leaves_[kept], next);
+            Leaf& next = leaves[number];
+            if (leaves[kept].size() + next.size() <= leaf_pieces / 2) {
+                append(leaves[kept], next);
             } else if (next.size() != 0 && ++kept != number) {
-                leaves_[kept] = std::move(next);
+                leaves[kept] = std::move(next);
             }
         }
         const auto from = static_cast<ptrdiff_t>(kept) + 1;
-        leaves_.erase(leaves_.begin() + from, leaves_.begin() + static_cast<ptrdiff_t>(past));
-        leaf_begins_.erase(leaf_begins_.begin() + from, leaf_begins_.begin() + static_cast<ptrdiff_t>(past));
+        leaves.erase(leaves.begin() + from, leaves.begin() + static_cast<ptrdiff_t>(past));
+        leaf_begins.erase(leaf_begins.begin() + from, leaf_begins.begin() + static_cast<ptrdiff_t>(past));
         for (size_t number = first > 0 ? first - 1 : 0; number <= kept; ++number)
-            leaf_begins_[number] = leaves_[number].begins.front();
-        if (leaves_.size() != 1)
+            leaf_begins[number] = leaves[number].begins.front();
+        if (leaves.size() != 1)
             return;
-        first_ = std::move(leaves_.front());
-        leaves_.clear();
-        leaf_begins_.clear();
+        tree_->first = std::move(leaves.front());
+        leaves.clear();
+        leaf_begins.clear();
     }
 
     // Moves all pieces of `from` to the end of `to`, which has the capacity for them.
@@ -358,24 +430,22 @@ private:
                          std::move_iterator{from.states.end()});
     }
 
-    // When one piece is left, stores it in the map itself. The arrays keep their memory, because the map is likely to be split again.
+    // When one piece is left, stores it in the map itself. The tree keeps its memory, because the map is likely to be split again.
     void keep_only_piece_inside() noexcept {
         if (pieces_ != 1)
             return;
-        only_ = std::move(first_.states.front());
-        first_.begins.clear();
-        first_.states.clear();
+        Leaf& first = tree_->first;
+        only_ = std::move(first.states.front());
+        first.begins.clear();
+        first.states.clear();
         pieces_ = 0;
     }
 
     uint64_t size_;
-    mutable Place last_found_;
     State only_;  // the state of the only piece; valid while pieces_ is 0
-    // The number of pieces in leaves. 0: the map has one piece, whose state is only_.
+    // The number of pieces in the tree. 0: the map has one piece, whose state is only_.
     size_t pieces_ = 0;
-    Leaf first_;  // all pieces, unless there are several leaves
-    std::vector<Leaf> leaves_;
-    std::vector<uint64_t> leaf_begins_;
+    std::unique_ptr<Tree> tree_;  // null until the map first has several pieces
 };
 
 }  // namespace polder::memory

@@ -2,7 +2,8 @@
 //
 // The two are counted independently. Moved bytes are counted from the operations that were submitted. Needed bytes are those that commands
 // read and that were out of date in the memory where they are read; they are counted from the residency, without the plan.
-// Any thread. Counting never fails and takes no lock; `reset` and counting at the same time may lose a count.
+// Any thread. Counting never fails and takes no lock. When `reset` is called while another thread counts, a count may be lost, or a
+// counter may not be reset.
 #pragma once
 
 #include <polder/types.h>
