@@ -40,10 +40,11 @@ struct RangeState {
     }
     // Records that a user's operation writes in `space`. Overlapping uses of one command increase the version only once.
     // Afterwards only the spaces `to`, which contain `space`, hold the bytes.
-    void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done, Earlier earlier) noexcept {
+    [[gnu::always_inline]] void write(SpaceId space, SpaceSet to, Version next, driver::Timepoint done,
+                                      Earlier earlier) noexcept {
         version = std::max(version, next);
         holders = to;
-        if (touches.has_transfers() && earlier == Earlier::superseded) [[unlikely]]
+        if (earlier == Earlier::superseded && touches.has_transfers()) [[unlikely]]
             touches.supersede_transfers();
         touches.add(space, TouchKind::user_write, done);
     }
@@ -198,19 +199,21 @@ private:
     [[nodiscard]] RangeState* only(std::span<const ByteRange> ranges) {
         return ranges.size() == 1 ? map_.only(ranges.front()) : nullptr;
     }
-    // Prepares one piece. False when its bytes are not in `space`.
-    [[nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access, uint32_t touches,
-                                            WaitList& waits) {
-        if (!state.touches.empty()) {
-            if (state.touches.has_transfers()) [[unlikely]] {
-                state.settle();
-                if (reads(access))
-                    state.touches.collect_needed(space, waits);
-            }
-            state.touches.collect(space, user_wait_mask(access), waits);
-            state.make_room(touches);
-        }
+    // Prepares one piece. False when its bytes are not in `space`. A user's command waits for hidden touches only.
+    [[gnu::always_inline, nodiscard]] static bool prepare_piece(RangeState& state, SpaceId space, Access access,
+                                                                uint32_t touches, WaitList& waits) {
+        if ((state.touches.kinds() & any_hidden) != 0) [[unlikely]]
+            wait_for_hidden(state, space, access, waits);
+        state.make_room(touches);
         return !reads(access) || state.holders.empty() || state.holders.contains(space);
+    }
+    [[gnu::noinline]] static void wait_for_hidden(RangeState& state, SpaceId space, Access access, WaitList& waits) {
+        if (state.touches.has_transfers()) {
+            state.settle();
+            if (reads(access))
+                state.touches.collect_needed(space, waits);
+        }
+        state.touches.collect(space, user_wait_mask(access), waits);
     }
     // The touches that a user's command has to wait for.
     [[nodiscard]] static constexpr uint8_t user_wait_mask(Access access) {

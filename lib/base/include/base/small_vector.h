@@ -35,14 +35,11 @@ public:
     }
     ~SmallVector() = default;
 
-    void push_back(const T& element) {
-        if (size_ == capacity_) [[unlikely]] {
-            const T copy = element;  // `element` may be in this vector, whose memory is about to move
-            grow(size_ + 1);
-            data()[size_++] = copy;
-            return;
-        }
-        data()[size_++] = element;
+    [[gnu::always_inline]] void push_back(const T& element) {
+        if (size_ == capacity_) [[unlikely]]
+            push_back_growing(element);
+        else
+            data()[size_++] = element;
     }
     void append(std::span<const T> elements) {
         if (size_ + elements.size() > capacity_)
@@ -90,7 +87,12 @@ public:
 private:
     [[nodiscard]] T* few() { return reinterpret_cast<T*>(inline_); }
     [[nodiscard]] const T* few() const { return reinterpret_cast<const T*>(inline_); }
-    void grow(uint32_t at_least) {
+    // The element may be in this vector, whose memory is about to move.
+    [[gnu::noinline]] void push_back_growing(T element) {
+        grow(size_ + 1);
+        data()[size_++] = element;
+    }
+    [[gnu::noinline]] void grow(uint32_t at_least) {
         const uint32_t capacity = std::max(at_least, capacity_ * 2);
         auto heap = std::make_unique_for_overwrite<T[]>(capacity);
         std::copy(begin(), end(), heap.get());
