@@ -129,8 +129,7 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
     POLDER_TRY(own(storage, rect.span(), to));
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
-    // The command has prepared its rows, but prepares rows that touch as one range. This part may begin or end within such a range.
-    residency.prepare(rows.view(), 3);
+    residency.prepare_part(rows.view(), 3);  // rows that touch were prepared as one range
     WaitList before_read;
     WaitList before_write;
     before_write.add(after);

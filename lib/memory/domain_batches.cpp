@@ -38,7 +38,7 @@ Result<void> DomainImpl::transfer_from_peer(std::span<const TransferPart> parts,
         POLDER_TRY(own(*part.storage, part.range, from));
         POLDER_TRY(own(*part.storage, part.range, to));
         Residency& residency = part.storage->residency();
-        residency.prepare({&part.range, 1}, 3);
+        residency.prepare_part({&part.range, 1}, 3);
         residency.hidden_read_waits(part.range, from, before);
         residency.hidden_write_waits(part.range, to, before);
         const StorageRect rect = StorageRect::of(part.range);

@@ -199,7 +199,7 @@ Result<void> DomainImpl::add_memory(std::span<const Use> uses, SpaceId space, co
     if (uses.size() == 1 && !impl(*uses.front().storage).has_replica(space)) [[likely]] {
         StorageImpl& storage = impl(*uses.front().storage);
         const ByteRange range = uses.front().range;
-        if (needs_first_block(storage, space)) [[likely]]
+        if (needs_first_block(storage, range, space)) [[likely]]
             return add_first_block(storage, space, terms);
         if (space.is_host() && !storage.stretch() && !is_small(storage, space) && range.size() < storage.size().value)
             return add_first_part(this->space(space), storage, pages_of(range, storage));
@@ -297,14 +297,18 @@ Result<void> DomainImpl::add_first_block(StorageImpl& storage, SpaceId space, co
     SpaceImpl& memory = this->space(space);
     const ByteRange all{0, storage.size().value};
     const LeaseRequest request{storage.size(), replica_alignment(space)};
-    LeaseGroup leased{memory.pool(), 1};
-    Lease& lease = leased.all().front();
-    if (Result<void> result = memory.pool().lease({&request, 1}, terms, leased.all()); !result) [[unlikely]] {
+    Allocator& pool = memory.pool();
+    Lease lease;
+    if (Result<void> result = pool.lease({&request, 1}, terms, {&lease, 1}); !result) [[unlikely]] {
         POLDER_LOG(memory, "storage %llu: no memory in space %u: %.*s", llu(storage.number()), space.value,
                    static_cast<int>(result.error().detail().size()), result.error().detail().data());
         return result;
     }
-    leased.begin();
+    bool is_added = false;
+    const ScopeExit free{[&]() noexcept {
+        if (!is_added) [[unlikely]]
+            pool.free(lease.block, lease.after.view());
+    }};
     const StorageGuard guard{storage};
     storage.make_room_for_replicas(1, space);
     storage.residency().begin_in(all, space, lease.after.view());
@@ -314,7 +318,7 @@ Result<void> DomainImpl::add_first_block(StorageImpl& storage, SpaceId space, co
     note_growth({&storage, {all, 0}}, space);
     POLDER_LOG(memory, "storage %llu: %llu bytes allocated in space %u at 0x%llx", llu(storage.number()),
                llu(all.size()), space.value, llu(lease.block.address.value));
-    leased.pop();
+    is_added = true;
     return {};
 }
 
@@ -373,11 +377,8 @@ Result<void> DomainImpl::gather(StorageImpl& storage, const Replica& from, Devic
     return {};
 }
 
-// Reserves host memory for staging, when transfers between two devices through host memory become possible.
-Result<void> DomainImpl::reserve_staging(SpaceId space) {
+Result<void> DomainImpl::reserve_staging_for(SpaceId space) {
     SpaceSet used{space};
-    if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & used.bits) != 0)
-        return {};
     {
         const Lock lock{staging_mutex_};
         used.bits |= spaces_used_.load(std::memory_order_relaxed);

@@ -114,15 +114,22 @@ private:
     using Clock = RoomRequest::Clock;
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                            Turn turn = Turn::none);
+    // The same for uses that are sorted by storage and range.
+    [[nodiscard]] Result<void> reserve_sorted(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                              Turn turn);
+    [[nodiscard]] Result<void> reserve_in_turn(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
+                                               Tried tried);
+    // Adds the memory if there is room now, or when earlier requests have been served.
+    [[nodiscard]] Result<void> add_at_once(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
     // `uses` are sorted by storage and range, and the caller has the allocation guards of the storages.
     // Linking::never: for bytes that are evicted from the host, which need memory of the device's own.
     enum class Linking : uint8_t { allowed, never };
     [[nodiscard]] Result<void> add_memory(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                           Linking linking = Linking::allowed);
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
-    // The common case of add_memory, done in one pass: the first use of a storage that gets one block for all of its bytes.
-    [[nodiscard]] bool needs_first_block(const StorageImpl& storage, SpaceId space) const {
-        return !has_unified_ && !storage.has_replica(space) && is_small(storage, space) && !storage.stretch();
+    // The common case of add_memory, done in one pass: a storage without memory in the space gets one block for all of its bytes.
+    [[nodiscard]] bool needs_first_block(const StorageImpl& storage, ByteRange range, SpaceId space) const {
+        return !has_unified_ && !storage.stretch() && (is_small(storage, space) || range.size() == storage.size().value);
     }
     [[nodiscard]] Result<void> add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
     // True for storages that get one block for all of their bytes.
@@ -135,7 +142,13 @@ private:
     // Called with the storage's lock. A failure leaves the storage as it was, and adds the operations that were submitted to lease.after.
     [[nodiscard]] Result<void> attach(const Wanted& wanted, SpaceId space, Lease& lease);
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
-    [[nodiscard]] Result<void> reserve_staging(SpaceId space);
+    // Reserves host memory for staging, when transfers between two devices through host memory become possible.
+    [[nodiscard]] Result<void> reserve_staging(SpaceId space) {
+        if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & SpaceSet{space}.bits) != 0) [[likely]]
+            return {};
+        return reserve_staging_for(space);
+    }
+    [[nodiscard]] Result<void> reserve_staging_for(SpaceId space);
 
     // Adds memory and, where there is no room, evicts other storages. The caller has the turn of `space`. `began`: when the request began.
     [[nodiscard]] Result<void> add_memory_evicting(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,

@@ -126,46 +126,58 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     }
 }
 
-// Requests that find room at once do not wait for each other. The others are served in turn, also before later requests that would find
-// room.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
-    if (space == application_space)
+    if (space == application_space) [[unlikely]]
         return fail(Status::mem_object_allocation_failure, "the application's memory of a buffer that was released");
+    if (uses.size() == 1) [[likely]]
+        return reserve_sorted(uses, space, terms, turn);
     SmallVector<Use, 2> sorted;
-    if (uses.size() > 1) {
-        sorted.append(uses);
-        // All threads take guards in the same order, so that two commands never wait for each other.
-        std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
-            return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
-        });
-        uses = sorted.view();
-    }
-    if (turn == Turn::held)
+    sorted.append(uses);
+    // All threads take guards in the same order, so that two commands never wait for each other.
+    std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
+        return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
+    });
+    return reserve_sorted(sorted.view(), space, terms, turn);
+}
+
+namespace {
+
+bool is_full(const Result<void>& added) {
+    return !added && added.error().status() == Status::mem_object_allocation_failure;
+}
+
+}  // namespace
+
+// Requests that find room at once do not wait for each other. The others are served in turn, also before later requests that would find
+// room.
+Result<void> DomainImpl::reserve_sorted(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms, Turn turn) {
+    if (turn == Turn::held) [[unlikely]]
         return add_memory_evicting(uses, space, terms, Clock::now());
+    if (this->space(space).turns().requested()) [[unlikely]]
+        return reserve_in_turn(uses, space, terms, Tried::no);
+    Result<void> added = add_at_once(uses, space, terms);
+    if (is_full(added)) [[unlikely]]
+        return reserve_in_turn(uses, space, terms, Tried::yes);
+    return added;
+}
+
+Result<void> DomainImpl::add_at_once(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms) {
+    const LeaseTerms at_once{terms.consumer, terms.queue, WhenFull::wait_for_turn};
+    ChangeInProgress change{changes_in(space)};
+    const AllocationGuards allocating{uses, space, change};
+    return add_memory(uses, space, at_once);
+}
+
+[[gnu::noinline]] Result<void> DomainImpl::reserve_in_turn(std::span<const Use> uses, SpaceId space,
+                                                           const LeaseTerms& terms, Tried tried) {
     FairTurns& turns = this->space(space).turns();
-    const auto add_at_once = [&] {
-        LeaseTerms at_once = terms;
-        at_once.when_full = WhenFull::wait_for_turn;
-        ChangeInProgress change{changes_in(space)};
-        const AllocationGuards allocating{uses, space, change};
-        return add_memory(uses, space, at_once);
-    };
-    const auto is_full = [](const Result<void>& added) {
-        return !added && added.error().status() == Status::mem_object_allocation_failure;
-    };
-    const Tried tried = turns.requested() ? Tried::no : Tried::yes;
-    if (tried == Tried::yes) {
-        Result<void> added = add_at_once();
-        if (!is_full(added)) [[likely]]
-            return added;
-    }
     const Clock::time_point began = Clock::now();
     enter_turn(uses, space, tried);
     bool is_quiet = tried == Tried::no;
     const ScopeExit leave{[&]() noexcept { is_quiet ? turns.leave_quietly() : turns.leave(); }};
     if (is_quiet) {
-        Result<void> added = add_at_once();
+        Result<void> added = add_at_once(uses, space, terms);
         if (!is_full(added))
             return added;
         turns.insist(flows_[space.value]);
@@ -188,8 +200,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
     LeaseTerms next = terms;
     next.when_full = WhenFull::wait_for_turn;
     Result<void> added = add_memory(uses, space, next);
-    const auto is_full = [&] { return !added && added.error().status() == Status::mem_object_allocation_failure; };
-    if (!is_full())
+    if (!is_full(added))
         return added;
     SpaceImpl& memory = this->space(space);
     // Freed memory counts against a limit until its commands are complete, so only waiting shows whether there is room.
@@ -199,7 +210,7 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         added = add_memory(uses, space, next);
     bool has_waited = false;
     bool begins_anew = false;
-    while (is_full() && can_evict_ && missing_bytes(uses, space) <= memory.most_bytes()) {
+    while (is_full(added) && can_evict_ && missing_bytes(uses, space) <= memory.most_bytes()) {
         const uint64_t needed = missing_bytes(uses, space);
         const uint64_t free = memory.free_bytes().value;
         // Memory that was freed before is enough, so no eviction is necessary.
@@ -230,11 +241,11 @@ Result<void> DomainImpl::add_memory_evicting(std::span<const Use> uses, SpaceId 
         added = add_memory(uses, space, next);
     }
     room.leave_host_turn();
-    if (is_full() && terms.when_full == WhenFull::wait) {
+    if (is_full(added) && terms.when_full == WhenFull::wait) {
         wait_for_stretches(memory);
         added = add_memory(uses, space, terms);
     }
-    if (!is_full())
+    if (!is_full(added))
         return added;
     std::string report{added.error().detail()};
     if (room.has_evicted())

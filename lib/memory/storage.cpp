@@ -109,7 +109,10 @@ void StorageImpl::add_replica(const Replica& replica) noexcept {
     replicas_.insert(replica);
     if (replica.space == map_place_)
         map_address_.store(replica.base.host(), std::memory_order_release);
-    note_spaces();
+    if (replica.block)  // it was not joined with another one
+        note_space(replica);
+    else
+        note_spaces();
     if (replica.block || (replica.space.is_host() && stretch_))
         if (Residents::Entry* const entry = resident_entry(replica.space))
             domain_.space(replica.space).residents().add(*entry);
@@ -132,6 +135,13 @@ void StorageImpl::remove_stretch() noexcept {
     note_spaces();
     leave_list(host_space);
     give_back_stretch();
+}
+
+void StorageImpl::note_space(const Replica& added) noexcept {
+    const uint64_t bit = SpaceSet{added.space}.bits;
+    replica_spaces_.store(replica_spaces_.load(std::memory_order_relaxed) | bit, std::memory_order_release);
+    if (added.range.size() == size().value)
+        whole_spaces_.store(whole_spaces_.load(std::memory_order_relaxed) | bit, std::memory_order_release);
 }
 
 void StorageImpl::note_spaces() noexcept {
@@ -341,13 +351,17 @@ bool StorageImpl::try_to_end() noexcept {
 }
 
 Timepoints StorageImpl::uses_of(ByteRange range, SpaceId space) const {
-    if (residency_.is_idle()) [[likely]]
-        return {};
+    Timepoints uses;
+    if (const RangeState* const state = residency_.only(); state && !linked_) [[likely]] {
+        state->touches.append_in_flight(space, uses);
+        return uses;
+    }
+    if (residency_.is_idle())
+        return uses;
     WaitList waits;
     residency_.all_waits(range, space, waits);
     if (linked_ && space.is_host())
         residency_.all_waits(range, linked_->space, waits);
-    Timepoints uses;
     uses.append(waits.view());
     return uses;
 }

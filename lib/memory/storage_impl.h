@@ -215,6 +215,8 @@ private:
     void note_last_maps(DeviceAddress base);
     void wait_to_allocate(SpaceId space) noexcept;
     [[nodiscard]] driver::Timepoint transfer_at_map_place() const;
+    // Record in which spaces the storage has memory, after one replica was added, or after any change. Called with the lock.
+    void note_space(const Replica& added) noexcept;
     void note_spaces() noexcept;
     void give_back(const Replica& replica) noexcept;
     void give_back_stretch() noexcept;

@@ -96,6 +96,8 @@ bool BlockPool::lease_quickly(std::span<const LeaseRequest> requests, const Leas
                               std::span<Lease> leases) {
     NotingLock lock(mutex_, front_);
     drain_at_most(drained_at_most);
+    if (requests.size() == 1) [[likely]]
+        return try_pool(full(requests[0], terms), Search::quick, leases[0]);
     return try_all(requests, terms, Search::quick, leases);
 }
 
@@ -226,22 +228,8 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     const uint64_t bytes = place->size.value;
     leased.after.clear();
     leased.is_fresh = false;
-    std::vector<Region::Unready> unready_before;
-    try {
-        if (discards_ && !region.unready.empty()) [[unlikely]]
-            unready_before = region.unready;
-        region.take_unready(place->range(), leased);
-        if (discards_) {
-            const uint64_t fresh = region.clean.erase(place->range());
-            cached_bytes_ -= bytes - fresh;
-            leased.is_fresh = fresh >= fresh_bytes_min;
-        }
-    } catch (const std::bad_alloc&) {
-        if (!unready_before.empty())
-            region.unready.swap(unready_before);
-        region.free(*place);
-        throw;
-    }
+    if (discards_ || !region.unready.empty())
+        take_state(region, *place, leased);
     count_live(bytes);
     if (discards_)
         request_purge_over_limit();
@@ -255,6 +243,26 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
     POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value, request.asked.value,
                leased.block.address.value);
     return true;
+}
+
+// Moves what the region knows of the place to the lease: whether it is ready, and whether it has pages. std::bad_alloc frees the place.
+void BlockPool::take_state(Region& region, const RegionAllocator::Block& place, Lease& leased) {
+    std::vector<Region::Unready> unready_before;
+    try {
+        if (discards_ && !region.unready.empty()) [[unlikely]]
+            unready_before = region.unready;
+        region.take_unready(place.range(), leased);
+        if (discards_) {
+            const uint64_t fresh = region.clean.erase(place.range());
+            cached_bytes_ -= place.size.value - fresh;
+            leased.is_fresh = fresh >= fresh_bytes_min;
+        }
+    } catch (const std::bad_alloc&) {
+        if (!unready_before.empty())
+            region.unready.swap(unready_before);
+        region.free(place);
+        throw;
+    }
 }
 
 // A pending block that only the request's queue still uses: the queue's next command can use it without a wait.

@@ -103,6 +103,8 @@ public:
         });
         return idle;
     }
+    // The state of all bytes when there is one piece; null when there are several.
+    [[nodiscard]] const RangeState* only() const { return map_.only(); }
     // Returns when everything in flight is complete. Allocates nothing.
     void wait_for_all() const;
 
@@ -110,7 +112,9 @@ public:
     // failed transfer stops being a holder ---
     // Splits the pieces at the ends of `ranges` and makes room for `touches` commits on each byte.
     void prepare(std::span<const ByteRange> ranges, uint32_t touches);
-    // The same for a command in `space` whose bytes are expected to be there. Also adds the timepoints to wait for, and
+    // The same for a part of ranges that the command has prepared, which may begin or end within them.
+    void prepare_part(std::span<const ByteRange> ranges, uint32_t touches);
+    // The same as prepare for a command in `space` whose bytes are expected to be there. Also adds the timepoints to wait for, and
     // returns the newest version in `range`. When bytes are missing, returns std::nullopt, and may have added some timepoints.
     [[nodiscard]] std::optional<Version> prepare_in_place(ByteRange range, SpaceId space, Access access,
                                                           uint32_t touches, WaitList& waits) {

@@ -116,6 +116,19 @@ public:
                 waits.add(touch.when());
         }
     }
+    // Appends the timepoints of the touches in `space` that are not complete, the latest of each queue.
+    void append_in_flight(SpaceId space, SmallVector<driver::Timepoint, 3>& points) const {
+        for (const Touch& touch : view()) {
+            if (touch.space != space || touch.when().is_complete())
+                continue;
+            const auto known =
+                std::ranges::find(points, touch.queue, [](const driver::Timepoint& point) { return point.queue; });
+            if (known == points.end())
+                points.push_back(touch.when());
+            else
+                known->value = std::max(known->value, touch.value);
+        }
+    }
     // For a command that reads the bytes: it must fail when a transfer to `space` fails, also when the transfer is complete or is
     // not the last operation on its queue.
     void collect_needed(SpaceId space, WaitList& waits) const {

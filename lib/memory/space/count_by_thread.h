@@ -7,7 +7,6 @@
 
 #include <base/thread_number.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -18,11 +17,12 @@ class CountByThread {
 public:
     void add(int64_t count) noexcept {
         const uint32_t thread = thread_number();
-        std::atomic<int64_t>& mine = parts_[std::min(thread, own_parts + thread % own_parts)].count;
-        if (thread < own_parts) [[likely]]  // no other thread writes this part
-            mine.store(mine.load(std::memory_order_relaxed) + count, std::memory_order_release);
-        else
-            mine.fetch_add(count, std::memory_order_release);
+        if (thread >= own_parts) [[unlikely]] {
+            parts_[own_parts + thread % own_parts].count.fetch_add(count, std::memory_order_release);
+            return;
+        }
+        std::atomic<int64_t>& mine = parts_[thread].count;  // no other thread writes this part
+        mine.store(mine.load(std::memory_order_relaxed) + count, std::memory_order_release);
     }
     [[nodiscard]] int64_t sum() const noexcept {
         int64_t all = 0;

@@ -28,19 +28,17 @@ void Residents::List::take_out(Entry& entry) noexcept {
 
 bool Residents::take_out_of(uint8_t number, Entry& entry) noexcept {
     List& list = lists_[number];
-    list.lock();
+    const BiasedLock lock(list.mutex);
     const bool is_there = entry.list.load(std::memory_order_relaxed) == number;
-    if (is_there)
+    if (is_there) [[likely]]
         list.take_out(entry);
-    list.unlock();
     return is_there;
 }
 
 void Residents::append_to(uint8_t number, Entry& entry) noexcept {
     List& list = lists_[number];
-    list.lock();
+    const BiasedLock lock(list.mutex);
     list.append(entry, number);
-    list.unlock();
 }
 
 void Residents::add(Entry& entry) noexcept {
@@ -89,20 +87,18 @@ void Residents::take_from_plan(Entry& entry) noexcept {
 void Residents::forget_plan() noexcept {
     List& plan = lists_[plan_number];
     List& other = lists_[0];
-    plan.lock();
-    other.lock();
-    if (plan.first) {
-        for (Entry* each = plan.first; each; each = each->next)
-            each->list.store(0, std::memory_order_release);
-        plan.last->next = other.first;
-        (other.first ? other.first->previous : other.last) = plan.last;
-        other.first = plan.first;
-        other.size += plan.size;
-        plan.first = plan.last = nullptr;
-        plan.size = 0;
-    }
-    other.unlock();
-    plan.unlock();
+    const BiasedLock plan_lock(plan.mutex);
+    const BiasedLock other_lock(other.mutex);
+    if (!plan.first)
+        return;
+    for (Entry* each = plan.first; each; each = each->next)
+        each->list.store(0, std::memory_order_release);
+    plan.last->next = other.first;
+    (other.first ? other.first->previous : other.last) = plan.last;
+    other.first = plan.first;
+    other.size += plan.size;
+    plan.first = plan.last = nullptr;
+    plan.size = 0;
 }
 
 Residents::Claimed::Claimed(Residents& residents, Which which) : Claimed(residents) {
@@ -116,33 +112,33 @@ Residents::Claimed::Claimed(Residents& residents, Which which) : Claimed(residen
     entries_.reserve(1);
     List& plan = residents.lists_[plan_number];
     claiming_.lock();
-    plan.lock();
-    if (plan.first) {
-        plan.first->claims.fetch_add(1, std::memory_order_relaxed);
-        entries_.push_back(plan.first);
+    {
+        const BiasedLock lock(plan.mutex);
+        if (plan.first) {
+            plan.first->claims.fetch_add(1, std::memory_order_relaxed);
+            entries_.push_back(plan.first);
+        }
     }
-    plan.unlock();
     claiming_.unlock();
 }
 
 void Residents::Claimed::claim_list(uint8_t number) {
     List& list = residents_.lists_[number];
-    for (size_t room = 0;; room += room / 8) {
+    bool has_room = false;
+    for (size_t room = 0; !has_room; room += room / 8) {
         entries_.reserve(entries_.size() + room);
         claiming_.lock();
-        list.lock();
-        room = list.size;
-        if (room <= entries_.capacity() - entries_.size())
-            break;
-        list.unlock();
+        {
+            const BiasedLock lock(list.mutex);
+            room = list.size;
+            has_room = room <= entries_.capacity() - entries_.size();
+            for (Entry* each = has_room ? list.first : nullptr; each; each = each->next) {
+                each->claims.fetch_add(1, std::memory_order_relaxed);
+                entries_.push_back(each);
+            }
+        }
         claiming_.unlock();
     }
-    for (Entry* each = list.first; each; each = each->next) {
-        each->claims.fetch_add(1, std::memory_order_relaxed);
-        entries_.push_back(each);
-    }
-    list.unlock();
-    claiming_.unlock();
 }
 
 Residents::Claimed::~Claimed() {

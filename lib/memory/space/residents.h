@@ -8,10 +8,13 @@
 // eviction. Later commands evict from the front of the plan. A storage that is destroyed or loses its memory is removed from its list.
 //
 // There are many other lists. Different threads add to different lists, so that threads which create and release storages
-// rarely wait for each other. Adding and removing need no memory.
+// rarely wait for each other, and need no atomic instructions for it until some memory is full (base/biased_mutex.h). Adding and
+// removing need no memory.
 //
 // Any thread; only the thread that has the turn of the space may use the plan and claim all storages.
 #pragma once
+
+#include <base/biased_mutex.h>
 
 #include <atomic>
 #include <cstdint>
@@ -85,7 +88,7 @@ public:
     };
 
 private:
-    // A lock that is held for a few instructions, or while all storages of a list are claimed.
+    // Each lock is held for a few instructions, or while all storages of a list are claimed.
     struct SpinLock {
         void lock() noexcept {
             while (held.exchange(true, std::memory_order_acquire))
@@ -95,10 +98,11 @@ private:
         void unlock() noexcept { held.store(false, std::memory_order_release); }
         std::atomic<bool> held{false};
     };
-    struct alignas(128) List : SpinLock {
+    struct alignas(128) List {
         void append(Entry& entry, uint8_t number) noexcept;
         void take_out(Entry& entry) noexcept;
 
+        BiasedMutex mutex;
         Entry* first = nullptr;
         Entry* last = nullptr;
         size_t size = 0;

@@ -131,6 +131,7 @@ private:
     [[nodiscard]] static bool may_have_room(const Region& region, const Request& request, Search search);
     [[nodiscard]] bool try_region(uint32_t index, const Request& request, Search search, Lease& leased)
         POLDER_REQUIRES(mutex_);
+    void take_state(Region& region, const RegionAllocator::Block& place, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool reuse_of_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool reuse_of_any_queue(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool merge_pending(const Request& request, Lease& leased) POLDER_REQUIRES(mutex_);
