@@ -114,13 +114,12 @@ private:
     using Clock = RoomRequest::Clock;
     [[nodiscard]] Result<void> reserve_now(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                            Turn turn = Turn::none);
-    // The same for uses that are sorted by storage and range.
-    [[nodiscard]] Result<void> reserve_sorted(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
-                                              Turn turn);
+    // These expect uses that are sorted by storage and range.
     [[nodiscard]] Result<void> reserve_in_turn(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms,
                                                Tried tried);
     // Adds the memory if there is room now, or when earlier requests have been served.
     [[nodiscard]] Result<void> add_at_once(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms);
+    [[nodiscard]] Result<void> add_one_at_once(const Use& use, SpaceId space, const LeaseTerms& terms);
     // `uses` are sorted by storage and range, and the caller has the allocation guards of the storages.
     // Linking::never: for bytes that are evicted from the host, which need memory of the device's own.
     enum class Linking : uint8_t { allowed, never };

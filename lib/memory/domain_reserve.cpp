@@ -47,6 +47,10 @@ private:
     const SpaceId space_;
 };
 
+bool is_full(const Result<void>& added) {
+    return !added && added.error().status() == Status::mem_object_allocation_failure;
+}
+
 // The least cost of a turn in FairTurns, in bytes: a turn takes time even when few bytes are missing.
 constexpr uint64_t cost_min = uint64_t{64} << 10;
 
@@ -79,10 +83,10 @@ bool DomainImpl::has_memory(const StorageImpl& storage, ByteRange range, SpaceId
 }
 
 Result<void> DomainImpl::reserve(std::span<const Use> uses, SpaceId space, const driver::Queue* queue) {
-    if (std::ranges::all_of(uses, [&](const Use& use) { return has_memory(impl(*use.storage), use.range, space); }))
-        [[likely]]
-        return {};
-    return reserve_now(uses, space, {LeaseTerms::Consumer::device, queue});
+    for (const Use& use : uses)
+        if (!has_memory(impl(*use.storage), use.range, space)) [[unlikely]]
+            return reserve_now(uses, space, {LeaseTerms::Consumer::device, queue});
+    return {};
 }
 
 bool DomainImpl::is_reserved(const Storage& storage, ByteRange range, SpaceId space) const {
@@ -126,37 +130,27 @@ Result<MapPin> DomainImpl::reserve_map(Storage& storage, ByteRange range) {
     }
 }
 
+// Requests that find room at once do not wait for each other. The others are served in turn, also before later requests that would find
+// room.
 [[gnu::noinline]] Result<void> DomainImpl::reserve_now(std::span<const Use> uses, SpaceId space,
                                                        const LeaseTerms& terms, Turn turn) {
     if (space == application_space) [[unlikely]]
         return fail(Status::mem_object_allocation_failure, "the application's memory of a buffer that was released");
-    if (uses.size() == 1) [[likely]]
-        return reserve_sorted(uses, space, terms, turn);
     SmallVector<Use, 2> sorted;
-    sorted.append(uses);
-    // All threads take guards in the same order, so that two commands never wait for each other.
-    std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
-        return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
-    });
-    return reserve_sorted(sorted.view(), space, terms, turn);
-}
-
-namespace {
-
-bool is_full(const Result<void>& added) {
-    return !added && added.error().status() == Status::mem_object_allocation_failure;
-}
-
-}  // namespace
-
-// Requests that find room at once do not wait for each other. The others are served in turn, also before later requests that would find
-// room.
-Result<void> DomainImpl::reserve_sorted(std::span<const Use> uses, SpaceId space, const LeaseTerms& terms, Turn turn) {
+    if (uses.size() > 1) {
+        sorted.append(uses);
+        // All threads take guards in the same order, so that two commands never wait for each other.
+        std::sort(sorted.begin(), sorted.end(), [](const Use& one, const Use& other) {
+            return std::pair{one.storage, one.range.begin} < std::pair{other.storage, other.range.begin};
+        });
+        uses = sorted.view();
+    }
     if (turn == Turn::held) [[unlikely]]
         return add_memory_evicting(uses, space, terms, Clock::now());
     if (this->space(space).turns().requested()) [[unlikely]]
         return reserve_in_turn(uses, space, terms, Tried::no);
-    Result<void> added = add_at_once(uses, space, terms);
+    Result<void> added =
+        uses.size() == 1 ? add_one_at_once(uses.front(), space, terms) : add_at_once(uses, space, terms);
     if (is_full(added)) [[unlikely]]
         return reserve_in_turn(uses, space, terms, Tried::yes);
     return added;
@@ -167,6 +161,24 @@ Result<void> DomainImpl::add_at_once(std::span<const Use> uses, SpaceId space, c
     ChangeInProgress change{changes_in(space)};
     const AllocationGuards allocating{uses, space, change};
     return add_memory(uses, space, at_once);
+}
+
+// The common case of add_at_once.
+[[gnu::always_inline]] inline Result<void> DomainImpl::add_one_at_once(const Use& use, SpaceId space,
+                                                                       const LeaseTerms& terms) {
+    StorageImpl& storage = impl(*use.storage);
+    const LeaseTerms at_once{terms.consumer, terms.queue, WhenFull::wait_for_turn};
+    ChangeInProgress change{changes_in(space)};
+    if (!storage.try_begin_allocating(space)) [[unlikely]] {
+        change.end();
+        storage.begin_allocating(space);
+        change.begin();
+    }
+    const ScopeExit end{[&]() noexcept { storage.end_allocating(space); }};
+    if (storage.has_replica(space) || !needs_first_block(storage, use.range, space)) [[unlikely]]
+        return add_memory({&use, 1}, space, at_once);
+    POLDER_TRY(reserve_staging(space));
+    return add_first_block(storage, space, at_once);
 }
 
 [[gnu::noinline]] Result<void> DomainImpl::reserve_in_turn(std::span<const Use> uses, SpaceId space,

@@ -266,7 +266,12 @@ void StorageImpl::record_event(trace::Kind kind, ByteRange range, SpaceId space,
 
 StorageImpl::~StorageImpl() {
     POLDER_LOG(memory, "storage %llu: destroyed", static_cast<unsigned long long>(number()));
-    Residents::Entry* entry = first_entry_.another.load(std::memory_order_acquire);
+    if (first_entry_.another.load(std::memory_order_acquire)) [[unlikely]]
+        delete_other_entries();
+}
+
+[[gnu::noinline]] void StorageImpl::delete_other_entries() noexcept {
+    Residents::Entry* entry = first_entry_.another.load(std::memory_order_relaxed);
     while (entry)
         delete std::exchange(entry, entry->another.load(std::memory_order_relaxed));
 }

@@ -12,6 +12,7 @@
 #include "space/residents.h"
 #include "storage_guard.h"
 
+#include <base/rare.h>
 #include <base/recycled.h>
 #include <memory/lease.h>
 #include <memory/storage.h>
@@ -107,7 +108,7 @@ public:
     // --- what commands that are held back will use, in the order in which they were enqueued; with the lock ---
     void announce(const Announced::Use& use) {
         if (!announced_)
-            announced_ = std::make_unique<Announced>();
+            announced_.reset(new Announced);
         announced_->add(use);
     }
     void withdraw(uint64_t number) noexcept {
@@ -225,6 +226,7 @@ private:
     [[nodiscard]] bool was_never_used() const { return replicas_.empty() && !stretch_ && !destroyed_.function; }
     [[nodiscard]] bool end_unlisted() noexcept;
     void leave_lists() noexcept;
+    void delete_other_entries() noexcept;
     // Removes the storage from the list of residents of `space`, where it has no memory any more.
     void leave_list(SpaceId space) noexcept;
     // Frees all memory. False when the host has no memory for a list; then the storage may still have some memory.
@@ -240,14 +242,14 @@ private:
     Residency residency_;
     Replicas replicas_;
     std::unique_ptr<Stretch> stretch_;
-    std::unique_ptr<Linked> linked_;
+    Rare<Linked> linked_;
     std::atomic<uint64_t> replica_spaces_{0};  // as SpaceSet::bits
     std::atomic<uint64_t> allocating_{0};  // likewise
     std::atomic<uint32_t> allocation_waiters_{0};  // threads
     std::atomic<uint64_t> pinned_spaces_{0};  // likewise
     std::atomic<uint64_t> evicted_spaces_{0};  // likewise
     std::atomic<uint32_t> map_pins_{0};
-    std::unique_ptr<Announced> announced_;  // null until a use is announced
+    Rare<Announced> announced_;  // null until a use is announced
     // The entry for the space where memory was first reserved; entries for other spaces are linked to it.
     Residents::Entry first_entry_;
     std::atomic<std::byte*> map_address_{nullptr};

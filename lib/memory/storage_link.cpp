@@ -18,7 +18,7 @@ namespace polder::memory {
 void StorageImpl::link(SpaceId space) {
     const ByteRange all{0, size().value};
     make_room_for_replicas(1, space);
-    linked_ = std::make_unique<Linked>(Linked{space, {size(), Owner{host_space}}});
+    linked_.reset(new Linked{space, {size(), Owner{host_space}}});
     SpaceSet both{host_space};
     both.insert(space);
     residency_.link(both);

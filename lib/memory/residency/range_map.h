@@ -16,11 +16,11 @@
 // pieces. It may remove what no longer matters from both. Not thread-safe: guarded by the storage's lock.
 #pragma once
 
+#include <base/rare.h>
 #include <base/recycled_arrays.h>
 
 #include <algorithm>
 #include <cassert>
-#include <memory>
 #include <polder/types.h>
 #include <span>
 #include <utility>
@@ -445,7 +445,7 @@ private:
     State only_;  // the state of the only piece; valid while pieces_ is 0
     // The number of pieces in the tree. 0: the map has one piece, whose state is only_.
     size_t pieces_ = 0;
-    std::unique_ptr<Tree> tree_;  // null until the map first has several pieces
+    Rare<Tree> tree_;  // null until the map first has several pieces
 };
 
 }  // namespace polder::memory

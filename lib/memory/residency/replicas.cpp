@@ -47,9 +47,7 @@ std::optional<Growth> Replicas::growth(SpaceId space, ByteRange range, ByteCount
     return result;
 }
 
-void Replicas::insert(const Replica& replica) noexcept {
-    if (list_.empty()) [[likely]]
-        return list_.push_back(replica);  // make_room was called
+void Replicas::insert_sorted(const Replica& replica) noexcept {
     const auto index = static_cast<size_t>(lower_bound(replica.space, replica.range.begin) - list_.begin());
     const auto joins = [&](const Replica& known, const Replica& next) {
         return known.space == next.space && !known.block && !next.block && known.base == next.base &&

@@ -83,7 +83,12 @@ public:
     // Afterwards, `count` calls of insert allocate no memory.
     void make_room(uint32_t count) { list_.reserve(list_.size() + count); }
     // Inserts a replica that overlaps no other one of its space. Joins it with neighbours that have no block and the same base.
-    void insert(const Replica& replica) noexcept;
+    void insert(const Replica& replica) noexcept {
+        if (list_.empty()) [[likely]]
+            list_.push_back(replica);  // make_room was called
+        else
+            insert_sorted(replica);
+    }
     // Notes a use of `range`, which must lie within one replica of `space`.
     void note_use(SpaceId space, ByteRange range, uint64_t number) noexcept {
         const_cast<Replica*>(find(space, range))->last_use = number;
@@ -98,6 +103,7 @@ public:
 
 private:
     static constexpr uint32_t few = 8;
+    void insert_sorted(const Replica& replica) noexcept;
 
     [[nodiscard]] static bool is_before(const Replica& known, SpaceId space, uint64_t begin) {
         return known.space != space ? known.space < space : known.range.begin < begin;
