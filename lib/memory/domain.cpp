@@ -130,17 +130,25 @@ Result<Moved> DomainImpl::transfer(StorageImpl& storage, const StorageRect& rect
     Residency& residency = storage.residency();
     const Rows rows = rows_of(rect);
     residency.prepare_part(rows.view(), 3);  // rows that touch were prepared as one range
-    WaitList before_read;
-    WaitList before_write;
-    before_write.add(after);
-    for (const ByteRange& row : rows) {
-        residency.hidden_read_waits(row, from, before_read);
-        residency.hidden_write_waits(row, to, before_write);
-    }
     const Move move{place_of(from, source.base, rect), place_of(to, storage.base(to, rect.span()), rect), rect.shape};
     Moved moved;
     BrokenTransfer broken{residency, rows, move, moved};
-    POLDER_TRY(mover_.hidden(move, before_read, before_write, slots, moved));
+    if (const Route route = mover_.topology().route(from, to); route != Route::staged) [[likely]] {
+        WaitList before;
+        before.add(after);
+        for (const ByteRange& row : rows)
+            residency.transfer_waits(row, from, to, before);
+        POLDER_TRY(mover_.hidden_direct(route, move, before.view(), moved));
+    } else {
+        WaitList before_read;
+        WaitList before_write;
+        before_write.add(after);
+        for (const ByteRange& row : rows) {
+            residency.hidden_read_waits(row, from, before_read);
+            residency.hidden_write_waits(row, to, before_write);
+        }
+        POLDER_TRY(mover_.hidden(move, before_read, before_write, slots, moved));
+    }
     broken.is_complete();
     residency.commit_transfer(rows.view(), {from, to, moved.read, moved.written});
     ledger_.add_moved(from, to, ByteCount{bytes_of(rect.shape)});

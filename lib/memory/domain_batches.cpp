@@ -10,12 +10,16 @@
 namespace polder::memory {
 
 Result<void> DomainImpl::transfer_all(std::span<const TransferPart> parts, SpaceId to) {
+    if (parts.size() == 1) [[likely]] {
+        POLDER_TRY(transfer(*parts[0].storage, StorageRect::of(parts[0].range), parts[0].from, to));
+        return {};
+    }
     std::vector<TransferPart> of_peers;
     for (const TransferPart& part : parts) {
         // Where host and device share a block, it is copied as host memory.
         const bool is_from_peer = mover_.topology().route(part.from.space, to) == Route::peer &&
                                   !part.storage->is_linked_to(to) && !part.storage->is_linked_to(part.from.space);
-        if (is_from_peer && parts.size() > 1)
+        if (is_from_peer)
             of_peers.push_back(part);
         else
             POLDER_TRY(transfer(*part.storage, StorageRect::of(part.range), part.from, to));

@@ -143,7 +143,7 @@ Result<driver::Timepoint> DomainImpl::launch(const Execution& execution, std::sp
     }
 }
 
-// Prepares every use for two touches of the launch and two of a transfer. Bytes that the device uses in host memory are transferred there.
+// Called after prepare_in_place. Prepares every use for two touches of the launch and two of a transfer. Bytes that the device uses in host memory are transferred there.
 Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     const SpaceId target = launch.execution.space;
     SmallVector<PlannedUse, 8> planned;
@@ -151,7 +151,7 @@ Result<void> DomainImpl::prepare_by_plan(LaunchPlan& launch) {
     for (size_t i = 0; i < launch.uses.size(); ++i) {
         const Use& use = launch.uses[i];
         StorageImpl& storage = impl(*use.storage);
-        storage.residency().prepare({&use.range, 1}, 4);
+        storage.residency().prepare_part({&use.range, 1}, 4);
         const bool is_elsewhere = storage.place_of(target) != target;
         if (is_elsewhere && reads(use.access))
             POLDER_TRY(make_resident(storage, StorageRect::of(use.range), host_space));

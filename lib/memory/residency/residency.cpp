@@ -66,6 +66,18 @@ void Residency::hidden_write_waits(ByteRange range, SpaceId space, WaitList& wai
     visit(range, [&](ByteRange, const RangeState& state) { state.touches.collect(space, any_touch, waits); });
 }
 
+void Residency::transfer_waits(ByteRange range, SpaceId from, SpaceId to, WaitList& waits) const {
+    visit(range, [&](ByteRange, const RangeState& state) {
+        for (const Touch& touch : state.touches.view()) {
+            const bool writes_source = touch.space == from && (static_cast<uint8_t>(touch.kind) & any_write) != 0;
+            if (writes_source && (touch.kind == TouchKind::hidden_write || touch.kind == TouchKind::owner_change))
+                waits.need(touch.when());
+            else if (writes_source || touch.space == to)
+                waits.add(touch.when());
+        }
+    });
+}
+
 void Residency::all_waits(ByteRange range, WaitList& waits) const {
     visit(range, [&](ByteRange, const RangeState& state) {
         for (const Touch& touch : state.touches.view())

@@ -87,6 +87,8 @@ public:
     void hidden_read_waits(ByteRange range, SpaceId space, WaitList& waits) const;
     // For a hidden operation that writes `range` in `space`: everything that reads or writes there.
     void hidden_write_waits(ByteRange range, SpaceId space, WaitList& waits) const;
+    // For a hidden operation that reads `range` in `from` and writes it in `to`: the sum of the two.
+    void transfer_waits(ByteRange range, SpaceId from, SpaceId to, WaitList& waits) const;
     // For the next user of the memory of `range` in `space`, when the memory is reused for something else.
     void all_waits(ByteRange range, SpaceId space, WaitList& waits) const { hidden_write_waits(range, space, waits); }
     // For an operation that needs all work on `range`, or on the whole storage, to be complete.

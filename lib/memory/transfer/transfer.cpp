@@ -99,12 +99,16 @@ Result<void> Mover::hidden(const Move& move, const WaitList& before_read, const 
         }
         return staged(move, before_read, {out, in.queue(), &in}, {before_write.view()}, slots, moved);
     }
+    return hidden_direct(route, move, all.view(), moved);
+}
+
+Result<void> Mover::hidden_direct(Route route, const Move& move, driver::Waits before, Moved& moved) {
     HiddenQueues& queues = route == Route::download ? space(move.from.space)->transfers_out()
                            : route == Route::within && is_host_memory(move.to.space)
                                ? space(host_space)->transfers_in()
                                : space(move.to.space)->transfers_in();
-    POLDER_ASSIGN(lease, queues.lease(all.view()));
-    moved.read = moved.written = direct(route, lease.queue(), move, {all.view()});
+    POLDER_ASSIGN(lease, queues.lease(before));
+    moved.read = moved.written = direct(route, lease.queue(), move, {before});
     lease.submitted(moved.written);
     return {};
 }

@@ -57,6 +57,8 @@ public:
     // staging slots; null: the move takes its own when it needs some.
     [[nodiscard]] Result<void> hidden(const Move& move, const WaitList& before_read, const WaitList& before_write,
                                       StagingSlots* slots, Moved& moved);
+    // The same for every route except `staged`. The move waits for `before`.
+    [[nodiscard]] Result<void> hidden_direct(Route route, const Move& move, driver::Waits before, Moved& moved);
     // Several moves from one memory to another by peer copies, in one submission. All of them wait for `before`.
     [[nodiscard]] Result<driver::Timepoint> hidden_peer_copies(std::span<const Move> moves, driver::Waits before);
 
