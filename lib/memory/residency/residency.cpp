@@ -30,8 +30,7 @@ void Residency::prepare(std::span<const ByteRange> ranges, uint32_t touches) {
 
 void Residency::prepare_part(std::span<const ByteRange> ranges, uint32_t touches) {
     map_.prepare(ranges);
-    map_.apply(ranges,
-               [&](ByteRange, RangeState& state) { state.make_room(linked_.empty() ? touches : 2 * touches); });
+    map_.apply(ranges, [&](ByteRange, RangeState& state) { state.make_room(linked_.empty() ? touches : 2 * touches); });
 }
 
 std::optional<Version> Residency::prepare_pieces_in_place(ByteRange range, SpaceId space, Access access,
