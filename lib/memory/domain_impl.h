@@ -128,7 +128,8 @@ private:
     void want(const Use& use, SpaceId space, WantedList& blocks, WantedList& parts) const;
     // The common case of add_memory, done in one pass: a storage without memory in the space gets one block for all of its bytes.
     [[nodiscard]] bool needs_first_block(const StorageImpl& storage, ByteRange range, SpaceId space) const {
-        return !has_unified_ && !storage.stretch() && (is_small(storage, space) || range.size() == storage.size().value);
+        return !has_unified_ && !storage.stretch() &&
+               (is_small(storage, space) || range.size() == storage.size().value);
     }
     [[nodiscard]] Result<void> add_first_block(StorageImpl& storage, SpaceId space, const LeaseTerms& terms);
     // True for storages that get one block for all of their bytes.
@@ -143,7 +144,8 @@ private:
     [[nodiscard]] Result<void> gather(StorageImpl& storage, const Replica& from, DeviceAddress base, Lease& lease);
     // Reserves host memory for staging, when transfers between two devices through host memory become possible.
     [[nodiscard]] Result<void> reserve_staging(SpaceId space) {
-        if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & SpaceSet{space}.bits) != 0) [[likely]]
+        if (is_host_memory(space) || (spaces_used_.load(std::memory_order_relaxed) & SpaceSet{space}.bits) != 0)
+            [[likely]]
             return {};
         return reserve_staging_for(space);
     }
