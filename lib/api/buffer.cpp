@@ -67,8 +67,11 @@ Result<Ref<MemObject>> create_external_buffer(Context& context, MemProperties pr
                                                        std::move(properties.list)));
 }
 
-Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_properties>&& kept, cl_mem_flags flags,
-                                           size_t size, void* host_ptr) {
+// Inlined always, with the functions around it: the calls would take a quarter of the time of creating a buffer.
+[[gnu::always_inline]] inline Result<Ref<MemObject>> create_plain_buffer(Context* context,
+                                                                         std::vector<cl_mem_properties>&& kept,
+                                                                         cl_mem_flags flags, size_t size,
+                                                                         void* host_ptr) {
     POLDER_TRY(check_contents(flags));
     POLDER_TRY(check_size(*context, size));
     // CL_INVALID_HOST_PTR: host_ptr is null and flags require it, or host_ptr is not null and flags do not use it.
@@ -83,13 +86,18 @@ Result<Ref<MemObject>> create_plain_buffer(Context* context, std::vector<cl_mem_
         MemObject::create_buffer(Ref<Context>::share(context), flags, size, host_ptr, std::move(kept)));
 }
 
+[[gnu::always_inline]] inline Result<Ref<MemObject>> create_buffer(cl_context handle, cl_mem_flags flags, size_t size,
+                                                                   void* host_ptr) {
+    POLDER_ASSIGN(context, from_handle<Context>(handle));
+    POLDER_TRY(check_flags(flags));
+    return create_plain_buffer(context, {}, flags, size, host_ptr);
+}
+
 Result<Ref<MemObject>> create_buffer(cl_context handle, const cl_mem_properties* list, cl_mem_flags flags, size_t size,
                                      void* host_ptr) {
+    if (!list)
+        return create_buffer(handle, flags, size, host_ptr);
     POLDER_ASSIGN(context, from_handle<Context>(handle));
-    if (!list) [[likely]] {
-        POLDER_TRY(check_flags(flags));
-        return create_plain_buffer(context, {}, flags, size, host_ptr);
-    }
     POLDER_ASSIGN(properties, check_mem_properties(*context, PropertiesOf::buffer, list));
     const bool wants_addresses = properties.wants_addresses.value_or(false);
     // CL_INVALID_DEVICE: properties request device addresses, and a device of the context has none.
@@ -145,7 +153,7 @@ Result<Ref<MemObject>> create_sub_buffer(cl_mem buffer, cl_mem_flags flags, cl_b
                                         ByteRange::at(region.origin, ByteCount{region.size}));
 }
 
-Result<cl_mem> exposed(Result<Ref<MemObject>>&& object) {
+[[gnu::always_inline]] inline Result<cl_mem> exposed(Result<Ref<MemObject>>&& object) {
     if (!object)
         return fail(object.error());
     return expose<cl_mem>(std::move(*object));
@@ -199,7 +207,7 @@ using namespace polder::api;
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void* host_ptr,
                                                cl_int* errcode_ret) {
-    return create<cl_mem>(errcode_ret, [&] { return exposed(create_buffer(context, nullptr, flags, size, host_ptr)); });
+    return create<cl_mem>(errcode_ret, [&] { return exposed(create_buffer(context, flags, size, host_ptr)); });
 }
 
 CL_API_ENTRY cl_mem CL_API_CALL clCreateBufferWithProperties(cl_context context, const cl_mem_properties* properties,

@@ -103,7 +103,7 @@ struct MemObject::FixedAddresses {
 };
 
 Result<void> MemObject::fix_addresses() {
-    fixed_ = std::make_unique<FixedAddresses>();
+    fixed_.reset(new FixedAddresses);
     SpaceSet done;
     for (const Ref<Device>& device : context_->devices()) {
         const SpaceId space = device->space_id();
@@ -155,7 +155,7 @@ Result<Ref<MemObject>> MemObject::create_image(Ref<Context> context, Ref<MemObje
         POLDER_ASSIGN(made, create_buffer(std::move(context), flags, size, host_pointer, std::move(properties)));
         image = std::move(made);
     }
-    image->image_ = std::make_unique<const ImageShape>(shape);
+    image->image_.reset(new ImageShape(shape));
     return image;
 }
 
@@ -180,7 +180,7 @@ Result<Ref<MemObject>> MemObject::create_external_image(Ref<Context> context, Re
                                                         std::vector<cl_mem_properties> properties) {
     POLDER_ASSIGN(image,
                   create_external(std::move(context), std::move(memory), flags, shape.size(), std::move(properties)));
-    image->image_ = std::make_unique<const ImageShape>(shape);
+    image->image_.reset(new ImageShape(shape));
     return image;
 }
 

@@ -9,6 +9,7 @@
 // Any thread. No condition variable waits with it. It outlives all calls.
 #pragma once
 
+#include <base/process_fence.h>
 #include <base/word_mutex.h>
 
 #include <atomic>
@@ -21,7 +22,6 @@ namespace biased_mutex_state {
 [[gnu::tls_model("initial-exec")]] inline constinit thread_local uint64_t thread_id = 0;
 // Gives this thread an id. False: no mutex may have an owner.
 [[gnu::cold]] [[nodiscard]] bool may_own();
-[[gnu::cold]] void fence_all_threads();
 }  // namespace biased_mutex_state
 
 class POLDER_THREAD_ANNOTATION(capability("mutex")) BiasedMutex {
@@ -93,7 +93,7 @@ private:
     [[gnu::noinline]] void take_from_owner() noexcept {
         if (owner_.exchange(shared, std::memory_order_relaxed) == unowned)
             return;
-        biased_mutex_state::fence_all_threads();
+        fence_all_threads();
         // What the owner did inside happened before.
         while (is_inside_.load(std::memory_order_acquire) != 0)
             is_inside_.wait(1, std::memory_order_acquire);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <base/mutex.h>
+#include <base/rare.h>
 #include <base/recycled.h>
 #include <memory/storage.h>
 #include <runtime/context.h>
@@ -157,12 +158,12 @@ private:
     ByteRange range_;
     void* host_pointer_;
     std::vector<cl_mem_properties> properties_;
-    std::unique_ptr<const ImageShape> image_;
+    Rare<const ImageShape> image_;
     std::optional<PipeShape> pipe_;
     mutable Mutex mutex_;
     HeldMaps<MapRecord> maps_ POLDER_GUARDED_BY(mutex_);
     bool is_view_ = false;
-    std::unique_ptr<FixedAddresses> fixed_;  // null: none
+    Rare<FixedAddresses> fixed_;  // null: none
     std::unique_ptr<Destruction> destruction_ POLDER_GUARDED_BY(mutex_);  // null: nothing to do
     Ref<ExternalMemory> external_;
 };

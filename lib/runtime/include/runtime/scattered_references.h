@@ -9,10 +9,11 @@
 // The algorithm is that of percpu_ref in the Linux kernel, with the sums of a read indicator instead of its grace period.
 //
 // Releasing a reference and leaving `Mode::scattered` are Dekker's handshake: each writes (a counter, the mode) and then
-// reads what the other writes, sequentially consistent. So either the sum contains the release, or the thread that
-// released the reference computes the sum again.
+// reads what the other writes. So either the sum contains the release, or the thread that released the reference computes the sum again.
+// Only the thread that leaves `Mode::scattered` has a fence, which all threads execute (base/process_fence.h). In `Mode::summed` the threads
+// that add up the shards do so one after the other, under a lock, each after its own release: so the last one sees all releases.
 //
-// Taking a reference in a shard of one's own is a plain store. The sums see it in time: a thread takes a reference while it holds another one,
+// Taking or releasing a reference in a shard of one's own is a plain store. The sums see it in time: a thread takes a reference while it holds another one,
 // so the store happened before the release of the other one, and with it before any sum that contains this release.
 //
 // Counters are never freed, only reused for another object: a thread that has released the last reference but one may
@@ -21,6 +22,7 @@
 // Any thread may call any function while it holds a reference.
 #pragma once
 
+#include <base/process_fence.h>
 #include <base/thread_number.h>
 #include <runtime/handle.h>
 
@@ -39,7 +41,7 @@ public:
     [[nodiscard]] static ScatteredReferences& create(void* object, Destroy destroy);
     void recycle();
 
-    void take() {
+    [[gnu::always_inline]] void take() {
         const uint32_t thread = thread_number();
         std::atomic<uint64_t>& taken = shard_of(thread).taken;
         if (thread < own_shards) [[likely]]  // no other thread writes it
@@ -47,13 +49,24 @@ public:
         else
             taken.fetch_add(1, std::memory_order_relaxed);
     }
-    void give_up() {
-        shard_of(thread_number()).given_up.fetch_add(1, std::memory_order_seq_cst);
+    [[gnu::always_inline]] void give_up() {
+        const uint32_t thread = thread_number();
+        std::atomic<uint64_t>& given_up = shard_of(thread).given_up;
+        if (thread < own_shards && may_fence_) [[likely]] {
+            given_up.store(given_up.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        } else {
+            given_up.fetch_add(1, std::memory_order_seq_cst);
+        }
         if (mode_.load(std::memory_order_seq_cst) == Mode::summed) [[unlikely]]
             destroy_if_unreferenced();
     }
     // The caller holds a reference.
-    void set_mode(Mode mode) { mode_.store(mode, std::memory_order_seq_cst); }
+    void set_mode(Mode mode) {
+        mode_.store(mode, std::memory_order_seq_cst);
+        if (mode == Mode::summed && may_fence_)
+            fence_all_threads();
+    }
 
 private:
     ScatteredReferences() = default;
@@ -71,6 +84,7 @@ private:
 
     Shard shards_[2 * own_shards];
     alignas(64) std::atomic<Mode> mode_{Mode::summed};
+    const bool may_fence_ = may_fence_all_threads();
     void* object_ = nullptr;  // null once it is to be destroyed; with the rest under a lock of the process
     Destroy destroy_ = nullptr;
     ScatteredReferences* next_ = nullptr;  // of those that no object uses
