@@ -89,7 +89,17 @@ void StorageGuard::pass(Storage& storage) noexcept {
         std::this_thread::yield();
 }
 
+// Most commands use one storage.
 void StorageGuard::lock() noexcept {
+    if (uses_.size() == 1) [[likely]] {
+        for (;;) {
+            only_ = number_of(uses_.front());
+            table[only_].lock();
+            if (number_of(uses_.front()) == only_) [[likely]]
+                return;
+            table[only_].unlock();
+        }
+    }
     while ((only_ = wanted_only()) != several) {
         table[only_].lock();
         if (wanted_only() == only_) [[likely]]
@@ -134,6 +144,13 @@ void StorageGuard::note_use(StorageImpl& storage, uint8_t thread) noexcept {
 
 StorageGuard::~StorageGuard() {
     const uint8_t thread = this_thread();
+    if (uses_.size() == 1) [[likely]] {
+        StorageImpl& storage = impl_of(uses_.front());
+        if (only_ != thread || storage.storage_lock().last_thread_ != thread) [[unlikely]]
+            note_use(storage, thread);
+        table[only_].unlock();
+        return;
+    }
     for (const Use& use : uses_)
         note_use(impl_of(use), thread);
     if (only_ != several) [[likely]]

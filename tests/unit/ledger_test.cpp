@@ -37,7 +37,7 @@ void count_with_threads(LedgerImpl& ledger, uint32_t thread_count, uint64_t roun
 
 TEST(Ledger, CountsOfAllThreadsAreAddedUp) {
     constexpr uint32_t threads = 40;  // more than there are copies
-    constexpr uint64_t rounds = 2000;
+    constexpr uint64_t rounds = 50'000;
     for (const uint32_t count : {2u, 8u, 9u, 20u}) {
         LedgerImpl ledger{spaces(count)};
         count_with_threads(ledger, threads, rounds);

@@ -211,14 +211,20 @@ private:
         if ((state.touches.kinds() & any_hidden) != 0) [[unlikely]]
             wait_for_hidden(state, space, access, waits);
         state.make_room(touches);
+        return has_bytes(state, space, access);
+    }
+    [[nodiscard]] static bool has_bytes(const RangeState& state, SpaceId space, Access access) {
         return !reads(access) || state.holders.empty() || state.holders.contains(space);
     }
+    // Adds nothing when bytes are missing: the command is planned then, and collects what it waits for after its transfers.
     [[gnu::noinline]] static void wait_for_hidden(RangeState& state, SpaceId space, Access access, WaitList& waits) {
-        if (state.touches.has_transfers()) {
+        const bool has_transfers = state.touches.has_transfers();
+        if (has_transfers)
             state.settle();
-            if (reads(access))
-                state.touches.collect_needed(space, waits);
-        }
+        if (!has_bytes(state, space, access))
+            return;
+        if (has_transfers && reads(access))
+            state.touches.collect_needed(space, waits);
         state.touches.collect(space, user_wait_mask(access), waits);
     }
     // The touches that a user's command has to wait for.

@@ -43,14 +43,15 @@ public:
     // Like `require`, but may be called after `add`. A later point of the same queue does not replace `point`, because it may succeed
     // when `point` fails. Of the points that have failed, one is enough.
     void need(driver::Timepoint point) {
-        const bool failed = has_failed(point);
-        if (point.is_complete() && !failed)
+        if (point.is_complete()) [[unlikely]] {
+            if (has_failed(point))
+                need_failed(point);
             return;
-        for (uint32_t i = failed ? 0 : looked_at(); i < required_; ++i)
-            if (list_[i] == point || (failed && has_failed(list_[i])))
+        }
+        for (uint32_t i = looked_at(); i < required_; ++i)
+            if (list_[i] == point)
                 return;
-        list_.push_back(point);
-        std::swap(list_[required_++], list_[list_.size() - 1]);
+        append_required(point);
     }
     // The command executes after `point`, whether `point` succeeds or fails.
     void add(driver::Timepoint point) {
@@ -112,6 +113,16 @@ public:
     [[nodiscard]] bool empty() const { return list_.empty(); }
 
 private:
+    [[gnu::noinline]] void need_failed(driver::Timepoint point) {
+        for (uint32_t i = 0; i < required_; ++i)
+            if (list_[i] == point || has_failed(list_[i]))
+                return;
+        append_required(point);
+    }
+    void append_required(driver::Timepoint point) {
+        list_.push_back(point);
+        std::swap(list_[required_++], list_[list_.size() - 1]);
+    }
     // A new point is compared with the last 16 required points only, because a command may have thousands. Returns where these begin.
     [[nodiscard]] uint32_t looked_at() const { return required_ > 16 ? required_ - 16 : 0; }
 
