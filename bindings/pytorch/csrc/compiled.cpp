@@ -84,12 +84,18 @@ Kernel& GeneratedKernel::kernel_for(const Device& device) {
     return *kernel;
 }
 
-void GeneratedKernel::launch(c10::ArrayRef<void*> addresses, c10::ArrayRef<int64_t> values,
-                             std::array<size_t, 3> global, std::array<size_t, 3> local) {
+void GeneratedKernel::launch(c10::ArrayRef<const at::Tensor*> tensors, c10::ArrayRef<const at::Tensor*> scalars,
+                             c10::ArrayRef<int64_t> values, std::array<size_t, 3> global, std::array<size_t, 3> local) {
     const Device& device = Platform::get().device(current_device());
     Launch launch(device, kernel_for(device));
-    for (const void* address : addresses)
-        launch.address(address);
+    for (const at::Tensor* tensor : tensors)
+        launch.written(*tensor);
+    for (const at::Tensor* scalar : scalars) {
+        TORCH_CHECK(scalar->device().is_cpu() && scalar->numel() == 1,
+                    "opencl: a scalar of a kernel is one element on the CPU, not ", scalar->numel(), " on ",
+                    scalar->device());
+        launch.bytes(scalar->const_data_ptr(), scalar->itemsize());
+    }
     for (const int64_t value : values)
         launch.value(value);
     launch.run(global, local);

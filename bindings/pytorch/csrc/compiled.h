@@ -15,10 +15,11 @@ namespace torch_opencl {
 class [[gnu::visibility("default")]] GeneratedKernel {
 public:
     explicit GeneratedKernel(std::string source);
-    // Launches on the current device and stream, without waiting. The values are parameters of the type long. Local sizes of 0 are chosen by
-    // the implementation.
-    void launch(c10::ArrayRef<void*> addresses, c10::ArrayRef<int64_t> values, std::array<size_t, 3> global,
-                std::array<size_t, 3> local);
+    // Launches on the current device and stream, without waiting. The tensors are on that device. The scalars are tensors of the CPU with one
+    // element, which is copied before the call returns: a parameter of the type of its bits. The values are parameters of the type long. Local
+    // sizes of 0 are chosen by the implementation. Throws RuntimeError for a tensor that is elsewhere, as PyTorch's operators do.
+    void launch(c10::ArrayRef<const at::Tensor*> tensors, c10::ArrayRef<const at::Tensor*> scalars,
+                c10::ArrayRef<int64_t> values, std::array<size_t, 3> global, std::array<size_t, 3> local);
 
 private:
     Kernel& kernel_for(const Device& device);

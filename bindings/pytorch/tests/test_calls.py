@@ -39,6 +39,50 @@ def test_sizes_given_by_the_call(calls, device):
             kernel(x, y, 12, 1, sizes)
 
 
+SCALED = """kernel void generated(global float* x, const float factor, const uchar is_negative, const long step) {
+  long i = get_global_id(0) * step;
+  x[i] = x[i] * (is_negative ? -factor : factor);
+}"""
+
+
+def test_numbers_in_host_memory(calls, device):
+    """They are copied when the kernel is launched, so that they can be changed afterwards."""
+    kernel = calls.opencl_kernel(SCALED, addresses=1, values=1, group_size=0, sizes=(3,), scalars=2)
+    x = torch.ones(6, device=device)
+    factor = torch.tensor(1.0)
+    for _ in range(5):
+        factor += 1
+        kernel(x, factor, factor[None] > 3, 2)
+    assert x.tolist() == [-720.0, 1.0] * 3
+    kernel(x, torch.arange(9.0).view(3, 3)[1, 2], torch.tensor(False), 1)
+    assert x[:3].tolist() == [-3600.0, 5.0, -3600.0]
+
+
+def test_tensors_that_are_elsewhere(calls, device):
+    kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=0, sizes=(1,))
+    x = torch.zeros(2, device=device)
+    for arguments in ((x, torch.ones(2)), (torch.ones(2), x), (torch.tensor(1.0), x), (x, torch.tensor(1.0)), (torch.ones(2), torch.ones(2))):
+        with pytest.raises(RuntimeError, match="same device"):
+            kernel(*arguments, 1, 1)
+    scaled = calls.opencl_kernel(SCALED, addresses=1, values=1, group_size=0, sizes=(1,), scalars=2)
+    one, no = torch.tensor(1.0), torch.tensor(False)
+    for arguments in ((x[0], no), (one, no.to(device)), (torch.ones(2), no), (torch.ones(0), no), (one.double(), no)):
+        with pytest.raises(RuntimeError):
+            scaled(x, *arguments, 1)
+    for arguments in ((x, one, no), (x, one, None, 1), (x, 1.0, no, 1)):
+        with pytest.raises(TypeError):
+            scaled(*arguments)
+    scaled(x, one, no, 1)
+    assert x.tolist() == [0.0, 0.0]
+
+
+def test_tensors_of_another_device(calls, two_devices):
+    kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=0, sizes=(1,))
+    x, y = (torch.ones(2, device=device) for device in two_devices)
+    with pytest.raises(RuntimeError, match="same device"):
+        kernel(x, y, 1, 1)
+
+
 def test_wrong_arguments(calls, device):
     kernel = calls.opencl_kernel(SOURCE, addresses=2, values=2, group_size=0, sizes=(1,))
     x = torch.ones(2, device=device)
@@ -47,9 +91,12 @@ def test_wrong_arguments(calls, device):
             kernel(*arguments)
     with pytest.raises(TypeError):
         kernel(x, x, 1, step=1)
-    for arguments in ((), (SOURCE, "2", 2, 0, (1,)), (SOURCE, 2, 2, 0, 5)):
+    for arguments in ((), (SOURCE, "2", 2, 0, (1,)), (SOURCE, 2, 2, 0, 5), (SOURCE, 2, 2, 0, None, "1")):
         with pytest.raises(TypeError):
             calls.opencl_kernel(*arguments)
+    for arguments in ((-1, 2, 0), (2, -1, 0), (2, 2, -1)):
+        with pytest.raises(ValueError):
+            calls.opencl_kernel(SOURCE, *arguments, (1,))
     with pytest.raises(TypeError):
         type(kernel)()
 

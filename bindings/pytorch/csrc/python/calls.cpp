@@ -55,10 +55,11 @@ private:
     }
 };
 
-// Called with tensors, then integers, which are the kernel's arguments. Global sizes that are not constants are the last argument.
+// Called with tensors of a device, then tensors of one element in host memory, then integers. Global sizes that are not constants are the last
+// argument.
 struct Kernel {
     GeneratedKernel generated;
-    Py_ssize_t addresses, values;
+    Py_ssize_t addresses, scalars, values;
     bool has_sizes;
     std::array<size_t, 3> global, local;
 };
@@ -90,47 +91,54 @@ std::array<size_t, 3> launch_sizes(PyObject* tuple) {
 PyObject* call_kernel(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
     HANDLE_TH_ERRORS
     Kernel& self = Callable<Kernel>::held_by(object);
-    const Py_ssize_t wanted = self.addresses + self.values + (self.has_sizes ? 0 : 1);
+    const Py_ssize_t tensors_end = self.addresses + self.scalars;
+    const Py_ssize_t wanted = tensors_end + self.values + (self.has_sizes ? 0 : 1);
     TORCH_CHECK_TYPE(!names && PyVectorcall_NARGS(flags) == wanted, "opencl: this kernel has ", wanted, " arguments");
-    c10::SmallVector<void*, 16> addresses;
-    for (Py_ssize_t i = 0; i < self.addresses; ++i) {
+    c10::SmallVector<const at::Tensor*, 16> tensors;
+    for (Py_ssize_t i = 0; i < tensors_end; ++i) {
         TORCH_CHECK_TYPE(THPVariable_Check(arguments[i]), "opencl: argument ", i, " of a kernel is not a tensor");
-        addresses.push_back(THPVariable_Unpack(arguments[i]).mutable_data_ptr());
+        tensors.push_back(&THPVariable_Unpack(arguments[i]));
     }
+    const c10::ArrayRef<const at::Tensor*> all(tensors);
+    const auto on_device = all.slice(0, static_cast<size_t>(self.addresses));
+    const auto scalars = all.slice(static_cast<size_t>(self.addresses));
     // Inductor writes code that changes the current device for PyTorch's own devices alone, so the tensors name the device.
     c10::OptionalDeviceGuard guard;
     if (self.addresses > 0)
-        guard.reset_device(THPVariable_Unpack(arguments[0]).device());
+        guard.reset_device(tensors[0]->device());
     c10::SmallVector<int64_t, 8> values;
     for (Py_ssize_t i = 0; i < self.values; ++i)
-        values.push_back(integer(arguments[self.addresses + i]));
+        values.push_back(integer(arguments[tensors_end + i]));
     const auto global = self.has_sizes ? self.global : launch_sizes(arguments[wanted - 1]);
     {
         // The first launch compiles the kernel, and every launch may wait for memory.
         const pybind11::gil_scoped_release released;
-        self.generated.launch(addresses, values, global, self.local);
+        self.generated.launch(on_device, scalars, values, global, self.local);
     }
     Py_RETURN_NONE;
     END_HANDLE_TH_ERRORS
 }
 
-// opencl_kernel(source, addresses, values, group_size, sizes): a function of `addresses` tensors, then `values` integers. `sizes` are the global
-// sizes of its launches, or None where each call gives them as its last argument. A group_size of 0 is chosen by the implementation.
+// opencl_kernel(source, addresses, values, group_size, sizes, scalars=0): a function of `addresses` tensors, then `scalars` tensors of one element in
+// host memory, which the call copies, then `values` integers. `sizes` are the global sizes of its launches, or None where each call gives them as its
+// last argument. A group_size of 0 is chosen by the implementation.
 PyObject* make_kernel(PyObject*, PyObject* arguments, PyObject* names) {
     HANDLE_TH_ERRORS
-    static const char* parameters[] = {"source", "addresses", "values", "group_size", "sizes", nullptr};
+    static const char* parameters[] = {"source", "addresses", "values", "group_size", "sizes", "scalars", nullptr};
     const char* source = nullptr;
-    Py_ssize_t addresses = 0, values = 0, group_size = 0;
+    Py_ssize_t addresses = 0, values = 0, group_size = 0, scalars = 0;
     PyObject* sizes = nullptr;
-    if (!PyArg_ParseTupleAndKeywords(arguments, names, "snnnO", const_cast<char**>(parameters), &source, &addresses,
-                                     &values, &group_size, &sizes))
+    if (!PyArg_ParseTupleAndKeywords(arguments, names, "snnnO|n", const_cast<char**>(parameters), &source, &addresses,
+                                     &values, &group_size, &sizes, &scalars))
         return nullptr;
+    TORCH_CHECK_VALUE(addresses >= 0 && values >= 0 && group_size >= 0 && scalars >= 0,
+                      "opencl: a kernel has no negative number of arguments or work-items");
     const auto global = sizes == Py_None ? std::array<size_t, 3>{} : launch_sizes(sizes);
     const auto local = static_cast<size_t>(group_size);
     return Callable<Kernel>::make(
-        &call_kernel,
-        std::unique_ptr<Kernel>(new Kernel{GeneratedKernel(source), addresses, values, sizes != Py_None, global,
-                                           local ? std::array<size_t, 3>{local, 1, 1} : std::array<size_t, 3>{}}));
+        &call_kernel, std::unique_ptr<Kernel>(
+                          new Kernel{GeneratedKernel(source), addresses, scalars, values, sizes != Py_None, global,
+                                     local ? std::array<size_t, 3>{local, 1, 1} : std::array<size_t, 3>{}}));
     END_HANDLE_TH_ERRORS
 }
 

@@ -9,7 +9,7 @@ first one for the mean: this is as accurate as Welford's method, without a divis
 """
 import sympy
 import torch
-from torch._inductor.codegen.common import CSE, DeferredLine, IndentedBuffer, SizeArg
+from torch._inductor.codegen.common import CSE, DeferredLine, IndentedBuffer, SizeArg, TensorArg
 from torch._inductor.codegen.simd import SIMDKernel
 from torch._inductor.virtualized import V
 from torch.utils._ordered_set import OrderedSet
@@ -17,6 +17,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 
 from . import types
 from .functions import functions_for
+from .host_scalars import HostScalars, is_on_host
 from .indices import IndexPrinter
 from .operations import Operations
 from .reductions import ReductionsMixin
@@ -43,6 +44,7 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
         super().__init__(tiling, **options)
         self.cse = TypedVariables("", self.suffix)
         self.kept = OrderedSet()  # variables that are declared outside of loops
+        self.host_scalars = HostScalars()
         self.outer_entries = []  # indices of results, in the order of their first use
         self.start_reductions()
 
@@ -64,9 +66,11 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
             self.outer_entries.append(entry)
 
     def load(self, name, index):
-        pointer = self.args.input(name)
         dtype = V.graph.get_dtype(name)
-        text = types.load(dtype, pointer, self.index_to_str(self.prepare_indexing(index)))
+        if is_on_host(name):
+            text = self.host_scalars.load(name, index)
+        else:
+            text = types.load(dtype, self.args.input(name), self.index_to_str(self.prepare_indexing(index)))
         return self.cse.generate(self.loads, text, dtype=types.compute_dtype(dtype), shape=())
 
     def store(self, name, index, value, mode=None):
@@ -76,6 +80,8 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
         self._store(self.after_loop, name, index, value, None, is_result=True)
 
     def _store(self, buffer, name, index, value, mode, is_result=False):
+        if is_on_host(name):
+            raise NotImplementedError(f"opencl: a kernel cannot write {name}, which is on the CPU")
         pointer = self.args.output(name)
         dtype = V.graph.get_dtype(name)
         place = self.index_to_str(self.prepare_indexing(index))
@@ -202,6 +208,7 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
             else:
                 parameters.append(f"global {types.storage_type(argument.dtype)}* {argument.name}")
         addresses = len(parameters) - values
+        parameters[addresses:addresses] = self.host_scalars.parameters()
         for tree in self._size_parameters():
             values += 1
             parameters.append(f"const long {tree.prefix}numel")
@@ -218,13 +225,16 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
         code.writeline("opencl_kernel('''")
         code.splice(source)
         sizes_text = tuple(int(size) for size in sizes) if is_static else None
-        code.writeline(f"''', addresses={addresses}, values={values}, group_size={self.group_size}, sizes={sizes_text})")
+        code.writeline(f"''', addresses={addresses}, values={values}, group_size={self.group_size}, sizes={sizes_text}, "
+                       f"scalars={len(self.host_scalars)})")
         return code.getvalue()
 
     def call_kernel(self, name, node=None, deallocate_ws=True):
         wrapper = V.graph.wrapper_code
-        _, call_arguments, _, _ = self.args.python_argdefs()
+        _, call_arguments, kinds, _ = self.args.python_argdefs()
         arguments = [str(argument) for argument in call_arguments]
+        addresses = sum(isinstance(argument, TensorArg) for argument in kinds)
+        arguments[addresses:addresses] = self.host_scalars.arguments()
         for tree in self._size_parameters():
             arguments.append(wrapper.codegen_python_sizevar(tree.numel))
         if not all(size.is_number for size in self.global_sizes):

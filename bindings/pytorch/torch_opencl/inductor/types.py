@@ -81,6 +81,19 @@ def load(dtype, pointer, index):
     return f"{pointer}[{index}]"
 
 
+def parameter_type(dtype):
+    """The type of a kernel's parameter that is an element itself. A parameter of type half needs an extension, so float16 are passed as bits."""
+    return "ushort" if dtype == torch.float16 else storage_type(dtype)
+
+
+def value(dtype, parameter):
+    """Such a parameter as an expression of the compute type."""
+    if dtype == torch.bool:
+        return f"({parameter} != 0)"
+    halves = {torch.float16: "t_half_value", torch.bfloat16: "t_bfloat16_value"}
+    return f"{halves[dtype]}({parameter})" if dtype in halves else parameter
+
+
 def store(dtype, pointer, index, value):
     """The statement that stores a value of any arithmetic type."""
     if dtype == torch.bool:
