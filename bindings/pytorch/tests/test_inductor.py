@@ -154,6 +154,19 @@ def test_products_are_called_without_the_dispatcher(device):
     assert codes[0].count(" = opencl_product(") == 4 and "extern_kernels.mm" not in codes[0] and "extern_kernels.addmm" not in codes[0]
 
 
+def test_convolutions_of_many_channels_keep_their_layout(device):
+    """With channels last each weight, image and gradient would be copied before and after a convolution."""
+    from torch._inductor.utils import run_and_get_code
+
+    def work(x, first, second):
+        return F.conv2d(F.relu(F.conv2d(x, first, padding=1)), second, padding=1)
+
+    inputs = floats(2, 96, 8, 8), floats(128, 96, 3, 3), floats(128, 128, 3, 3)
+    check(work, *inputs, device=device, rtol=1e-3, atol=2e-2)
+    _, codes = run_and_get_code(torch.compile(work), *[value.to(device) for value in inputs])
+    assert codes[0].count(" = opencl_kernel(") == 1
+
+
 def test_an_index_outside_of_the_tensor_is_harmless(device):
     compiled = torch.compile(lambda x, i: x[i] * 2)
     got = compiled(torch.arange(10.0, device=device), torch.tensor([1, 10 ** 12, -10 ** 12], device=device))

@@ -18,7 +18,7 @@ from torch._inductor.codegen.common import (
 from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
 from .. import opencl
-from .host_scalars import put_results_on_the_device
+from . import choices
 from .scheduling import OpenCLScheduling, OpenCLWrapper
 
 
@@ -96,7 +96,7 @@ def _register():
     for index in range(opencl.device_count()):
         register_interface_for_device(f"opencl:{index}", OpenCLInterface)
     register_backend_for_device("opencl", OpenCLScheduling, OpenCLWrapper, device_custom_pass=_Version())
-    put_results_on_the_device()
+    choices.make()
 
 
 _register()

@@ -5,7 +5,6 @@ tensors too: the step of a compiled Adam, or a float that varies. Kernels cannot
 kernel is launched. Code on the CPU that changes the tensor has run then, or runs later, so the order is that of eager mode.
 """
 import sympy
-from torch._inductor import lowering
 from torch._inductor.ir import get_device_type
 from torch._inductor.virtualized import V
 from torch.utils._sympy.symbol import symbol_is_type, SymT
@@ -50,10 +49,3 @@ class HostScalars:
         if index == 0 and not V.graph.get_buffer(name).get_size():
             return name
         return f"{name}.as_strided((), (), {name}.storage_offset() + {V.graph.wrapper_code.codegen_python_sizevar(index)})"
-
-
-def put_results_on_the_device():
-    """Makes Inductor compute an operator whose first input is a number on the CPU on the device of the others. It looks for them only among the
-    devices that it calls GPUs, a list that is also that of the devices for which Triton is required."""
-    is_gpu = lowering.is_gpu
-    lowering.is_gpu = lambda device: device == "opencl" or is_gpu(device)
