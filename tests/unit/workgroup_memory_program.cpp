@@ -1,4 +1,4 @@
-#include "workgroup_memory_structures.h"
+#include "workgroup_memory_vectors.h"
 
 #include <algorithm>
 
@@ -27,9 +27,9 @@ std::string text_of(const MemoryBlock& block) {
 
 using Structures = MemoryProgram::Structures;
 
-class Maker : public StructureMaker {
+class Maker : public VectorMaker {
 public:
-    Maker(uint32_t seed, Structures structures) : StructureMaker(seed), structures_(structures) {}
+    Maker(uint32_t seed, Structures structures) : VectorMaker(seed), structures_(structures) {}
 
     MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
         MemoryBlock result;
@@ -245,6 +245,8 @@ private:
     MemoryStatement statement(int depth, bool is_uniform, bool in_loop) {
         if (structures_ == Structures::used && pick(3) == 0)
             return structured();
+        if (structures_ == Structures::vectors && pick(5) < 3)
+            return vectors();
         if (pick(4) == 0)
             return targeted(is_uniform);
         const uint32_t choice = pick(depth < 3 ? 29 : 20);
@@ -335,7 +337,7 @@ constexpr MemoryGuard memory_guards[] = {
 }  // namespace
 
 MemoryProgram::MemoryProgram(uint32_t seed, Structures structures)
-    : block_(Maker(seed, structures).block(0, true, false)) {}
+    : block_(Maker(seed, structures).block(0, true, false)), has_vectors_(structures == Structures::vectors) {}
 MemoryProgram::~MemoryProgram() = default;
 
 void MemoryProgram::guard(uint32_t seed) {
@@ -354,16 +356,23 @@ std::string MemoryProgram::text(const std::string& name) const {
     for (size_t v = 0; v < std::size(variable_types); ++v)
         source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
                   ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";
-    source += std::string("int u0 = n & 7, u1 = 1; float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, "
-                          "get_local_id(1));\n") +
-              "int p[8] = {0, 1, 2, 3, 4, 5, 6, 7};\n";
+    source +=
+        std::string("int u0 = n & 7, u1 = 1; float f0 = 1, f1 = get_local_id(0); int4 w = (int4)(1, 2, 3, "
+                    "get_local_id(1));\n") +
+        "int p[8] = {0, 1, 2, 3, 4, 5, 6, 7};\n" +
+        (has_vectors_ ? "int3 h = (int3)(1, 2, 3); float4 g = (float4)(1, 2, 3, 4); long2 l = (long2)(5, 6);\n" : "");
     for (int t = 0; t < 8; ++t)
         source += "int t" + std::to_string(t) + " = 0;\n";
     return source + text_of(block_) +
            "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
            "(ulong)(long)f0 + "
            "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w + 41 * "
-           "(ulong)p[n & 7] + 43 * (ulong)p[4] + 47 * (ulong)u0 + 53 * (ulong)u1;\n}\n";
+           "(ulong)p[n & 7] + 43 * (ulong)p[4] + 47 * (ulong)u0 + 53 * (ulong)u1" +
+           (has_vectors_ ? " + 59 * (ulong)h.x + 61 * (ulong)h.y + 67 * (ulong)h.z + 71 * (ulong)(long)g.x + 73 * "
+                           "(ulong)(long)g.w"
+                           " + 79 * (ulong)l.x + 83 * (ulong)l.y"
+                         : "") +
+           ";\n}\n";
 }
 
 void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) const {
@@ -402,6 +411,10 @@ void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) c
                     17 * u(static_cast<int64_t>(m.f[0])) + 19 * u(static_cast<int64_t>(m.f[1])) + 23 * u(m.w[0]) +
                     29 * u(m.w[1]) + 31 * u(m.w[2]) + 37 * u(m.w[3]) + 41 * u(m.p[static_cast<size_t>(n & 7)]) +
                     43 * u(m.p[4]) + 47 * u(m.u[0]) + 53 * u(m.u[1]);
+                if (has_vectors_)
+                    buffers.result[world.place(m)] +=
+                        59 * u(m.h[0]) + 61 * u(m.h[1]) + 67 * u(m.h[2]) + 71 * u(static_cast<int64_t>(m.g[0])) +
+                        73 * u(static_cast<int64_t>(m.g[3])) + 79 * u(m.l[0]) + 83 * u(m.l[1]);
             }
         }
 }

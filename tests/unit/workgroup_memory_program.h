@@ -31,6 +31,9 @@ struct MemoryItem {
     std::array<int64_t, 2> u{};
     std::array<float, 2> f{};
     std::array<int32_t, 4> w{};
+    std::array<int32_t, 3> h{1, 2, 3};
+    std::array<float, 4> g{1, 2, 3, 4};
+    std::array<int64_t, 2> l{5, 6};
     std::array<int32_t, 8> p{0, 1, 2, 3, 4, 5, 6, 7};
     std::array<int64_t, 8> t{};  // counters of loops, by depth
 };
@@ -73,8 +76,9 @@ using MemoryBlock = std::vector<std::shared_ptr<MemoryStatement>>;
 
 class MemoryProgram {
 public:
-    // `used`: a part of the statements reads structures at places without a step, or vectors of which only some work-items have one.
-    enum class Structures : uint8_t { none, used };
+    // `used`: a part of the statements reads structures at places without a step, or vectors of which only some work-items have one. `vectors`: a part
+    // computes with explicit vectors.
+    enum class Structures : uint8_t { none, used, vectors };
     explicit MemoryProgram(uint32_t seed, Structures structures = Structures::none);
     ~MemoryProgram();
 
@@ -91,6 +95,7 @@ public:
 
 private:
     MemoryBlock block_;
+    const bool has_vectors_;
     const MemoryGuard* guard_ = nullptr;
 };
 

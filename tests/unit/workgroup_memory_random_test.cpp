@@ -21,7 +21,7 @@ struct Launch {
     Lanes lanes;
 };
 
-Launch launch_of(uint32_t seed) {
+Launch launch_of(uint32_t seed, Lanes lanes) {
     constexpr auto whole = WorkGroupOptions::Ends::whole, ragged = WorkGroupOptions::Ends::ragged;
     const Launch all[] = {
         {{1, {96, 1, 1}, {48, 1, 1}}, false, ragged, Lanes::wherever_possible},
@@ -31,12 +31,16 @@ Launch launch_of(uint32_t seed) {
         {{2, {4, 50, 1}, {4, 20, 1}}, true, ragged, Lanes::wherever_possible},
         {{1, {128, 1, 1}, {64, 1, 1}}, true, whole, Lanes::where_they_pay},
     };
-    return all[seed % std::size(all)];
+    Launch launch = all[seed % std::size(all)];
+    if (lanes == Lanes::with_whole_vectors)
+        launch.lanes = lanes;
+    return launch;
 }
 
 // Empty when the kernel computes what the program does.
-std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compiled, const std::string& kernel) {
-    const Launch launch = launch_of(seed);
+std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compiled, const std::string& kernel,
+                    Lanes lanes) {
+    const Launch launch = launch_of(seed, lanes);
     if (std::string problem =
             compiled.prepare(kernel, launch.is_specialised, launch.range.local, launch.ends, launch.lanes);
         !problem.empty())
@@ -56,11 +60,12 @@ std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compi
 std::string kind_of(const std::string& problem) { return problem.substr(0, problem.find(' ')); }
 
 // The smaller program that still fails in the same way.
-std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& processor, const std::string& problem) {
+std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& processor, const std::string& problem,
+                      Lanes lanes) {
     program.minimise([&] {
         const std::string now = polder::test::checked_apart([&] {
             Compiled compiled(program.text("k"), processor);
-            return compare(program, seed, compiled, "k");
+            return compare(program, seed, compiled, "k", lanes);
         });
         return kind_of(now) == kind_of(problem);
     });
@@ -72,7 +77,7 @@ using Structures = MemoryProgram::Structures;
 enum class Guards : uint8_t { none, used };
 
 void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none,
-                  Guards guards = Guards::none) {
+                  Guards guards = Guards::none, Lanes lanes = Lanes::wherever_possible) {
     if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
         char* end = nullptr;
         first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
@@ -95,11 +100,11 @@ void expect_right(uint32_t first, uint32_t count, const char* processor, Structu
         for (uint32_t i = 0; i < here; ++i) {
             const uint32_t seed = first + done + i;
             const std::string problem = polder::test::checked_apart(
-                [&] { return compare(*programs[i], seed, compiled, "k" + std::to_string(i)); });
+                [&] { return compare(*programs[i], seed, compiled, "k" + std::to_string(i), lanes); });
             if (problem.empty())
                 continue;
             std::fprintf(stderr, "seed %u %s; taking statements away\n", seed, problem.c_str());
-            FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem);
+            FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem, lanes);
         }
     }
 }
@@ -152,6 +157,32 @@ TEST(WorkGroupMemory, GuardsWithVectorsOf128Bits) {
 }
 
 TEST(WorkGroupMemory, StructuresWithVectorsOf128Bits) { expect_right(32001, 100, "x86-64-v2", Structures::used); }
+
+void expect_whole_vectors_right(uint32_t first, uint32_t count, const char* processor) {
+    expect_right(first, count, processor, Structures::vectors, Guards::none, Lanes::with_whole_vectors);
+}
+
+// Each explicit vector stays whole in lanes: work-items' vectors are side by side in a register.
+TEST(WorkGroupMemory, WholeVectorsWithVectorsOf512Bits) {
+    if (!has_512_bits())
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_whole_vectors_right(35001, 300, "x86-64-v4");
+}
+
+TEST(WorkGroupMemory, WholeVectorsWithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_whole_vectors_right(36001, 200, "haswell");
+}
+
+TEST(WorkGroupMemory, WholeVectorsWithVectorsOf128Bits) { expect_whole_vectors_right(37001, 100, "x86-64-v2"); }
+
+// The same vectors, split into their elements.
+TEST(WorkGroupMemory, SplitVectorsWithVectorsOf512Bits) {
+    if (!has_512_bits())
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_right(38001, 100, "x86-64-v4", Structures::vectors);
+}
 
 TEST(WorkGroupMemory, WithVectorsOf256Bits) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))

@@ -140,7 +140,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
     mark_local_atomics(function, *function.getArg(abi::local_memory));
-    uint32_t width = options.lanes == Lanes::none ? 1 : vector_width(function, options.target_machine);
+    const uint32_t register_words = vector_width(function, options.target_machine);
+    uint32_t width = options.lanes == Lanes::none ? 1 : register_words;
     if (lowered->sub_group_size == 0) {  // sub-groups follow the linear local id
         lowered->order = choose_loop_order(function, lowered->local_size, width);
         follow_lanes_with_groups(*lowered);
@@ -170,9 +171,9 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         if (lowered->sub_group_size > 0)
             sub_groups = vectorize_sub_group_loops(
                 function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
-        report =
-            vectorize_work_item_loops(function, width, options.lanes,
-                                      {gathers_of(options.target_machine), masks_of(options.target_machine)}, analyses);
+        report = vectorize_work_item_loops(
+            function, width, options.lanes,
+            {gathers_of(options.target_machine), masks_of(options.target_machine), register_words}, analyses);
     });
     replace_local_atomics(function);
     forget_any_work_item(*function.getParent());

@@ -16,8 +16,9 @@ class TargetMachine;
 
 namespace polder::compiler::workgroup {
 
-// Whether neighbouring work-items may become the lanes of vectors; `wherever_possible` is for tests.
-enum class Lanes : uint8_t { none, where_they_pay, wherever_possible };
+// Whether neighbouring work-items may become the lanes of vectors. For tests: `wherever_possible`, with explicit vectors split into their elements,
+// and `with_whole_vectors`, the same with whole vectors.
+enum class Lanes : uint8_t { none, where_they_pay, wherever_possible, with_whole_vectors };
 
 struct WorkGroupOptions {
     std::string name;  // symbol of the function to make

@@ -7,11 +7,9 @@
 
 #include "lane_plan.h"
 #include "lane_shape.h"
+#include "lane_target.h"
 
 namespace polder::compiler::workgroup {
-
-// Whether a gather of 16 elements takes about as long as 16 loads.
-enum class Gathers : uint8_t { slow, quick };
 
 // The cost of a load or store of all lanes at any addresses. A masked one cannot be split into one access for each lane.
 [[nodiscard]] double cost_of_access_apart(unsigned lanes, bool is_masked);

@@ -103,7 +103,8 @@ llvm::StoreInst* BlockAccesses::partner_of(const llvm::StoreInst& store) const {
 bool is_loaded_at_once(const llvm::Type& element, size_t elements, unsigned lanes) {
     constexpr uint64_t word = 32;
     const bool is_odd = !llvm::isPowerOf2_64(elements);
-    return elements > 1 && lanes >= lane_structure_max && !(is_odd && element.getPrimitiveSizeInBits() < word);
+    return elements > 1 && !element.isVectorTy() && lanes >= lane_structure_max &&
+           !(is_odd && element.getPrimitiveSizeInBits() < word);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -1,12 +1,16 @@
+// Weights of the instructions on explicit vectors, from the IR of the kernel before its work-items become lanes: what they save, and which size is most frequent.
 #include "explicit_vectors.h"
 
 #include "lane_cost.h"
+#include "lane_types.h"
 
 #include <algorithm>
+#include <llvm/ADT/bit.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Support/MathExtras.h>
+#include <map>
 
 namespace polder::compiler::workgroup {
 
@@ -29,7 +33,8 @@ bool is_first_element(const llvm::Value* index) {
     return constant != nullptr && constant->isZero();
 }
 
-// Whether the instruction only moves elements. It is not needed when each element is a value of its own.
+}  // namespace
+
 bool only_moves_elements(const llvm::Instruction& instruction) {
     if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction))
         return !is_first_element(extract->getIndexOperand());
@@ -40,6 +45,20 @@ bool only_moves_elements(const llvm::Instruction& instruction) {
     return shuffle != nullptr && !shuffle->isIdentity() && !shuffle->isIdentityWithExtract() &&
            !shuffle->isIdentityWithPadding();
 }
+
+double moves_in_lanes(const llvm::Instruction& instruction) {
+    if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction);
+        extract && !llvm::isa<llvm::ConstantInt>(extract->getIndexOperand()))
+        return 2.0 * elements_of_lane(*extract->getVectorOperandType());
+    if (llvm::isa<llvm::InsertElementInst>(instruction))
+        return llvm::isa<llvm::UndefValue>(instruction.getOperand(0)) ? 0 : 2;
+    const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+    return shuffle && (shuffle->isIdentity() || shuffle->isIdentityWithExtract() || shuffle->isIdentityWithPadding())
+               ? 0
+               : 1;
+}
+
+namespace {
 
 double saved_by(const llvm::Instruction& instruction, unsigned register_elements) {
     if (only_moves_elements(instruction))
@@ -56,7 +75,7 @@ double saved_by(const llvm::Instruction& instruction, unsigned register_elements
     return elements - static_cast<double>(std::max<uint64_t>(registers, 1));
 }
 
-} // namespace
+}  // namespace
 
 bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops) {
     double own = 0, others = 0;
@@ -73,6 +92,20 @@ bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::L
     return own > others;
 }
 
+unsigned lanes_of_whole_vectors(const llvm::Loop& work_item_loop, const llvm::LoopInfo& loops,
+                                unsigned register_words) {
+    constexpr unsigned word = 32;
+    std::map<unsigned, double> weights;  // by size in bits
+    for (const llvm::BasicBlock* block : work_item_loop.blocks())
+        for (const llvm::Instruction& instruction : *block)
+            if (const auto* type = vector_type_of(instruction); type && !moves_elements(instruction))
+                weights[elements_of_lane(*type) * type->getScalarSizeInBits()] +=
+                    weight_of_block(loops.getLoopDepth(block) - work_item_loop.getLoopDepth());
+    const auto frequent = std::max_element(
+        weights.begin(), weights.end(), [](const auto& one, const auto& other) { return one.second < other.second; });
+    return frequent == weights.end() ? 0 : std::max(llvm::bit_floor(register_words * word / frequent->first), 1U);
+}
+
 double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
                         unsigned register_elements) {
     double saved = 0;
@@ -87,4 +120,4 @@ double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm:
     return std::max(saved, 0.0);
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup

@@ -1,15 +1,31 @@
-// Explicit vectors: vector types in the kernel's source, such as float4. When work-items become lanes, such a vector is
-// split into its elements. These functions estimate when it is better to keep the vectors and have no lanes.
+// Explicit vectors: vector types in the kernel's source, such as float4. These functions estimate what becomes of them in lanes, and when it is
+// better to have no lanes.
 #pragma once
 
+#include <cstdint>
 #include <llvm/ADT/ArrayRef.h>
 
 namespace llvm {
+class Instruction;
 class Loop;
 class LoopInfo;
 }  // namespace llvm
 
 namespace polder::compiler::workgroup {
+
+// When work-items become lanes, explicit vectors are split into their elements, which have as many lanes as the register has, or stay whole: then the
+// vectors of neighbouring work-items are side by side in a register (lane_types.h).
+enum class ExplicitVectors : uint8_t { split, whole };
+
+// Whether the instruction only moves elements. It is not needed when each element is a value of its own.
+[[nodiscard]] bool only_moves_elements(const llvm::Instruction& instruction);
+
+// How many instructions a move of elements takes in lanes, for each register. An insertion takes two: the numbers are repeated, then combined.
+[[nodiscard]] double moves_in_lanes(const llvm::Instruction& instruction);
+
+// How many work-items' explicit vectors, of the size that is most frequent in the loop, fill a register; 0 when the loop has no explicit vectors.
+[[nodiscard]] unsigned lanes_of_whole_vectors(const llvm::Loop& work_item_loop, const llvm::LoopInfo& loops,
+                                              unsigned register_words);
 
 // Whether most accesses in the loops are of explicit vectors with eight or more elements.
 [[nodiscard]] bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops);

@@ -5,6 +5,7 @@
 
 #include "hoisted_loads.h"
 #include "lane_cost.h"
+#include "lane_types.h"
 #include "vectorizer.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -90,7 +91,7 @@ private:
     }
 
     bool is_quick(llvm::LoadInst& load) {
-        if (!load.isSimple() || !is_scalar(load.getType()) ||
+        if (!load.isSimple() || !is_scalar(*load.getType()) ||
             llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(load.getPointerOperand())))
             return false;
         if (shapes_.of(load.getPointerOperand()).is_uniform())

@@ -4,6 +4,7 @@
 #include "interleaving.h"
 
 #include "lane_cost.h"
+#include "lane_types.h"
 
 #include <algorithm>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -100,7 +101,7 @@ private:
     double throughput(const llvm::Instruction& instruction) const {
         if (!instruction.isBinaryOp())
             return 0.5;
-        auto* type = llvm::FixedVectorType::get(instruction.getType(), lanes_);
+        auto* type = of_lanes(*instruction.getType(), lanes_);
         const llvm::InstructionCost cost = target_.getArithmeticInstrCost(
             instruction.getOpcode(), type, llvm::TargetTransformInfo::TCK_RecipThroughput);
         const double cycles = cost.isValid() ? static_cast<double>(std::max<int64_t>(cost.getValue(), 1)) : 1;
@@ -109,7 +110,7 @@ private:
 
     double latency(const llvm::Instruction& instruction) const {
         constexpr double product_and_sum = 4;
-        if (instruction.getType()->isFloatingPointTy() && llvm::isa<llvm::IntrinsicInst>(instruction))
+        if (instruction.getType()->isFPOrFPVectorTy() && llvm::isa<llvm::IntrinsicInst>(instruction))
             return product_and_sum;
         const llvm::InstructionCost cost =
             target_.getInstructionCost(&instruction, llvm::TargetTransformInfo::TCK_Latency);
@@ -180,6 +181,8 @@ unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, L
     unsigned widest = 8;
     for (llvm::BasicBlock* block : plan.blocks)
         for (llvm::Instruction& instruction : *block) {
+            if (instruction.getType()->isVectorTy())
+                return 1;  // explicit vectors have as many lanes as fill a register (lane_forms.h)
             if (llvm::getLoadStorePointerOperand(&instruction) != nullptr) {
                 const auto access = accesses.of(instruction);
                 if (!access || !access->is_certain || !access->is_consecutive())

@@ -2,11 +2,28 @@
 // members of an interleave group with BlockAccesses. load_with_step() and store_group() emit the vector accesses and the shuffles.
 #include "lane_access.h"
 
+#include "lane_types.h"
+
 #include <algorithm>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Module.h>
 
 namespace polder::compiler::workgroup {
+
+namespace {
+
+// The places of the elements of values, given the places of the values.
+llvm::SmallVector<int> of_elements(llvm::ArrayRef<int> places, unsigned elements) {
+    llvm::SmallVector<int> result;
+    llvm::narrowShuffleMaskElts(static_cast<int>(elements), places, result);
+    return result;
+}
+
+unsigned elements_of_each(llvm::ArrayRef<llvm::Value*> values, unsigned lanes) {
+    return llvm::cast<llvm::FixedVectorType>(values.front()->getType())->getNumElements() / lanes;
+}
+
+}  // namespace
 
 const BlockAccesses& LaneAccesses::block_of(llvm::BasicBlock& block) {
     std::unique_ptr<BlockAccesses>& known = blocks_[&block];
@@ -47,7 +64,7 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
 }
 
 bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
-    auto* const type = llvm::FixedVectorType::get(&element, lanes_);
+    auto* const type = of_lanes(element, lanes_);
     return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);
 }
 
@@ -68,7 +85,7 @@ llvm::StoreInst* LaneAccesses::partner_of(llvm::StoreInst& store) {
 }
 
 bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
-    llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
+    llvm::Type* type = of_lanes(*llvm::getLoadStoreType(&access), lanes_);
     const llvm::Align align = llvm::getLoadStoreAlignment(&access);
     const unsigned space = llvm::getLoadStoreAddressSpace(&access);
     return llvm::isa<llvm::LoadInst>(access) ? target_.isLegalMaskedLoad(type, align, space)
@@ -78,7 +95,7 @@ bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
 // Masked stores are slow on some processors without mask registers. A processor with mask registers also has a store that packs the active
 // lanes (compress store), which is how it is recognized.
 bool LaneAccesses::is_slow_under_mask(const llvm::Instruction& access) const {
-    llvm::Type* type = llvm::FixedVectorType::get(llvm::getLoadStoreType(&access), lanes_);
+    llvm::Type* type = of_lanes(*llvm::getLoadStoreType(&access), lanes_);
     return llvm::isa<llvm::StoreInst>(access) &&
            !target_.isLegalMaskedCompressStore(type, llvm::getLoadStoreAlignment(&access));
 }
@@ -120,7 +137,7 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
                             llvm::Value* first, unsigned lanes) {
     llvm::Type* element = load.getType();
     const int64_t width = lanes;
-    llvm::Type* type = llvm::FixedVectorType::get(element, lanes);
+    llvm::Type* type = of_lanes(*element, lanes);
     const llvm::Align align = commonAlignment(load.getAlign(), load.getDataLayout().getTypeStoreSize(element));
     const auto load_from = [&](int64_t index) {
         llvm::Value* address = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(index)));
@@ -129,15 +146,18 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     if (access.step == 1)
         return load_from(0);
     if (access.step == -1)
-        return builder.CreateVectorReverse(load_from(1 - width));
+        return reversed(builder, load_from(1 - width), lanes);
     llvm::SmallVector<int, 16> places;
     for (int64_t lane = 0; lane < width; ++lane)
         places.push_back(static_cast<int>(access.member + lane * access.step));
+    const auto moved = [&](llvm::Value* from) {
+        return builder.CreateShuffleVector(from, of_elements(places, elements_of_lane(*element)));
+    };
     // LLVM's targets make the best code of one load and one shuffle.
     if (access.span + 1 == access.step) {
         llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
-        type = llvm::FixedVectorType::get(element, lanes * static_cast<unsigned>(access.step));
-        return builder.CreateShuffleVector(builder.CreateAlignedLoad(type, begin, align), places);
+        type = of_lanes(*element, lanes * static_cast<unsigned>(access.step));
+        return moved(builder.CreateAlignedLoad(type, begin, align));
     }
     // The last part is moved down, so that it ends with the last element that is accessed.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);
@@ -147,7 +167,7 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     for (int& place : places)
         if (place >= (access.step - 1) * width)
             place += static_cast<int>((access.step - 1) * width - last);
-    return builder.CreateShuffleVector(llvm::concatenateVectors(builder, parts), places);
+    return moved(llvm::concatenateVectors(builder, parts));
 }
 
 // The first vector has the structures of the lanes 0, n, 2n, ..., the next one those of the lanes 1, n + 1, ... Then pairs of these vectors
@@ -182,16 +202,22 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>
             exchange(halves[1], halves[3], 0, 2), exchange(halves[1], halves[3], 2, 2)};
 }
 
-void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first,
-                 llvm::Align align) {
-    auto* type = llvm::cast<llvm::FixedVectorType>(values.front()->getType());
-    const unsigned lanes = type->getNumElements();
+void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
+                 unsigned lanes) {
+    const unsigned elements = elements_of_each(values, lanes);
     const auto step = static_cast<unsigned>(values.size());
     llvm::SmallVector<int, 64> sources;
     for (unsigned place = 0; place < step * lanes; ++place)
         sources.push_back(static_cast<int>(place % step * lanes + place / step));
     llvm::Value* all = llvm::concatenateVectors(builder, values);
-    builder.CreateAlignedStore(builder.CreateShuffleVector(all, sources), first, align);
+    builder.CreateAlignedStore(builder.CreateShuffleVector(all, of_elements(sources, elements)), first, align);
+}
+
+llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes) {
+    llvm::SmallVector<int> sources;
+    for (unsigned lane = lanes; lane-- > 0;)
+        sources.push_back(static_cast<int>(lane));
+    return builder.CreateShuffleVector(values, of_elements(sources, elements_of_each(values, lanes)));
 }
 
 }  // namespace polder::compiler::workgroup

@@ -91,7 +91,10 @@ private:
                                                                              llvm::ArrayRef<llvm::Value*> structures);
 
 // Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member.
-void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first,
-                 llvm::Align align);
+void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
+                 unsigned lanes);
+
+// The lanes' values in the opposite order.
+[[nodiscard]] llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes);
 
 }  // namespace polder::compiler::workgroup

@@ -52,12 +52,12 @@ llvm::Value* LaneCode::vector(llvm::Value* value) {
     if (const auto found = vectors_.find(value); found != vectors_.end())
         return found->second;
     const LaneShape shape = shapes_.of(value);
-    llvm::Value* splat = builder_.CreateVectorSplat(width_, scalar(value));
+    llvm::Value* const same = splat(scalar(value));
     if (shape.stride == 0)
-        return splat;
+        return same;
     if (value->getType()->isPointerTy())
-        return builder_.CreateGEP(builder_.getInt8Ty(), splat, lane_offsets(builder_.getInt64Ty(), shape.stride));
-    return builder_.CreateAdd(splat, lane_offsets(value->getType(), shape.stride));
+        return builder_.CreateGEP(builder_.getInt8Ty(), same, lane_offsets(builder_.getInt64Ty(), shape.stride));
+    return builder_.CreateAdd(same, lane_offsets(value->getType(), shape.stride));
 }
 
 llvm::Constant* LaneCode::lane_offsets(llvm::Type* type, int64_t stride) {
@@ -211,9 +211,12 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
     if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
         address && plan_.privates.scale(address) > 1)
         return emit_interleaved(*address, [&](llvm::Value* operand) { return vector(operand); });
+    if (moves_elements(instruction))
+        return emit_moved_elements(instruction);
     llvm::SmallVector<llvm::Value*> operands;
-    for (const llvm::Use& operand : instruction.operands())
-        operands.push_back(vector(operand.get()));
+    if (!llvm::isa<llvm::SelectInst>(instruction))
+        for (const llvm::Use& operand : instruction.operands())
+            operands.push_back(vector(operand.get()));
     if (instruction.isIntDivRem() && !is_harmless_divisor(*instruction.getOperand(1))) {
         if (is_divided_in_lanes(*instruction.getType()))
             return divide(llvm::cast<llvm::BinaryOperator>(instruction), operands[0], operands[1]);
@@ -232,8 +235,8 @@ llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* 
         result = builder_.CreateCast(how, operands[0], wide(cast->getType()));
     } else if (auto* compare = llvm::dyn_cast<llvm::CmpInst>(&instruction)) {
         result = builder_.CreateCmp(compare->getPredicate(), operands[0], operands[1]);
-    } else if (llvm::isa<llvm::SelectInst>(instruction)) {
-        result = builder_.CreateSelect(operands[0], operands[1], operands[2]);
+    } else if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(&instruction)) {
+        result = emit_choice(*choice);
     } else if (llvm::isa<llvm::FreezeInst>(instruction)) {
         result = builder_.CreateFreeze(operands[0]);
     } else if (auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) {
@@ -310,7 +313,7 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
     llvm::Value* result = has_result ? llvm::PoisonValue::get(wide(instruction.getType())) : nullptr;
     llvm::SmallVector<llvm::Value*> operands;
     for (const llvm::Use& operand : instruction.operands()) {
-        const bool is_lane_value = is_scalar(operand->getType()) && !llvm::isa<llvm::Constant>(operand.get()) &&
+        const bool is_lane_value = is_scalar(*operand->getType()) && !llvm::isa<llvm::Constant>(operand.get()) &&
                                    !shapes_.of(operand.get()).is_uniform();
         operands.push_back(is_lane_value ? vector(operand.get()) : scalar(operand.get()));
     }

@@ -4,6 +4,7 @@
 
 #include "lane_access.h"
 #include "lane_plan.h"
+#include "lane_types.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -29,7 +30,7 @@ public:
 
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] unsigned width() const { return width_; }
-    [[nodiscard]] llvm::Type* wide(llvm::Type* type) const { return llvm::FixedVectorType::get(type, width_); }
+    [[nodiscard]] llvm::Type* wide(llvm::Type* type) const { return of_lanes(*type, width_); }
 
     // The scalar of a uniform value, or the first lane's of a strided one.
     llvm::Value* scalar(llvm::Value* value);
@@ -52,6 +53,10 @@ public:
         return mask ? builder_.CreateSelect(mask, condition, no_lanes()) : condition;
     }
     llvm::Value* either(llvm::Value* a, llvm::Value* b) { return a ? builder_.CreateOr(a, b) : b; }
+    // Of lanes in `mask` the first value, of others the second one. `type`: of one lane's value.
+    llvm::Value* chosen(llvm::Value* mask, llvm::Value* first, llvm::Value* second, const llvm::Type& type) {
+        return builder_.CreateSelect(repeated(mask, type), first, second);
+    }
 
     // Names of the functions that are called for each lane in turn, except cold ones.
     [[nodiscard]] const std::set<std::string>& serial_calls() const { return serial_calls_; }
@@ -70,6 +75,18 @@ private:
     llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address,
                                   llvm::function_ref<llvm::Value*(llvm::Value*)> form);
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
+    // Explicit vectors (lane_vectors.cpp)
+    llvm::Value* repeated(llvm::Value* numbers, const llvm::Type& type);
+    llvm::Value* splat(llvm::Value* value);
+    llvm::Value* value_of_lane(llvm::Value* values, const llvm::Type& type, unsigned lane);
+    llvm::Value* joined(llvm::ArrayRef<llvm::Value*> vectors);
+    llvm::Value* load_vectors_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
+                                    llvm::Value* mask);
+    void store_vectors_apart(llvm::StoreInst& store, llvm::Value* mask);
+    llvm::Value* emit_extraction(llvm::ExtractElementInst& extract);
+    llvm::Value* emit_insertion(llvm::InsertElementInst& insert);
+    llvm::Value* emit_moved_elements(llvm::Instruction& instruction);
+    llvm::Value* emit_choice(llvm::SelectInst& choice);
     llvm::Value* divide(llvm::BinaryOperator& division, llvm::Value* numbers, llvm::Value* divisors);
     // Sub-groups (lane_sub_group.cpp)
     void emit_sub_group(llvm::CallBase& call, const SubGroupOperation& operation, llvm::Value* mask);

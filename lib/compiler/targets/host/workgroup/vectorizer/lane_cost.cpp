@@ -2,7 +2,9 @@
 // at most 8^4.
 #include "lane_cost.h"
 
+#include "explicit_vectors.h"
 #include "hoisted_loads.h"
+#include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
 #include <algorithm>
@@ -12,15 +14,32 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Support/MathExtras.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
 
+// How many registers the explicit vectors of all lanes fill. Numbers count as one register, of whatever type.
+double registers_of(const llvm::Type& type, unsigned lanes, const LaneTarget& target) {
+    constexpr unsigned word = 32;
+    if (!type.isVectorTy())
+        return 1;
+    return static_cast<double>(llvm::divideCeil(
+        lanes * elements_of_lane(type) * std::max(type.getScalarSizeInBits(), 8U), word * target.register_words));
+}
+
+// One load or store for each lane, and an instruction that joins or divides.
+double cost_of_vectors_apart(unsigned lanes, bool is_masked) {
+    constexpr double vector_per_lane = 2, masked_per_lane = 4;
+    return lanes * (is_masked ? masked_per_lane : vector_per_lane);
+}
+
 // The cost of a load or store of all lanes in the form that LaneCode emits.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
-                      LaneAccesses& accesses, ApartCosts& apart, unsigned width, bool is_masked) {
+                      LaneAccesses& accesses, ApartCosts& apart, unsigned width, bool is_masked,
+                      const LaneTarget& target) {
     constexpr double question = 4;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width);
@@ -29,21 +48,24 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
         if (const size_t elements = accesses.structure_of(*load).size();
             accesses.is_loaded_at_once(*load->getType(), elements))
             return cost_of_structure_element(elements, width);
+    if (llvm::getLoadStoreType(&instruction)->isVectorTy() &&
+        (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group())))
+        return cost_of_vectors_apart(width, is_masked);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return apart.of(instruction, width);
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =
         access->step > 1 ? 2.0 * static_cast<double>(access->step) / static_cast<double>(access->group.size()) : 1.0;
-    return together + (is_asked ? question : 0);
+    return together * registers_of(*llvm::getLoadStoreType(&instruction), width, target) + (is_asked ? question : 0);
 }
 
 LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, ApartCosts& apart,
-                   unsigned width, bool is_masked) {
+                   unsigned width, bool is_masked, const LaneTarget& target) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
-        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, is_masked), one_by_one};
+        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, is_masked, target), one_by_one};
     // A value with a constant step is one scalar operation for all lanes. Without lanes it is usually a part of an access and costs nothing.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -52,7 +74,12 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
         return {2, one_by_one};  // a branch around it
     if (!is_vector_instruction(instruction))
         return {3.0 * width, one_by_one};
-    return {1, llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};
+    if (moves_elements(instruction)) {
+        const double moves = only_moves_elements(instruction) ? one_by_one : 0;
+        return {moves_in_lanes(instruction) * registers_of(*instruction.getType(), width, target), moves};
+    }
+    return {registers_of(*instruction.getType(), width, target),
+            llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};
 }
 
 }  // namespace
@@ -88,8 +115,8 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
 }
 
 LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
-                   Gathers gathers) {
-    ApartCosts apart(plan, shapes, gathers);
+                   const LaneTarget& target) {
+    ApartCosts apart(plan, shapes, target.gathers);
     LaneCosts all;
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
@@ -100,7 +127,8 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            const LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block));
+            const LaneCosts costs =
+                costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block), target);
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }

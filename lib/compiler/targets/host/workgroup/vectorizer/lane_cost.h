@@ -37,6 +37,6 @@ struct LaneCosts {
 };
 
 [[nodiscard]] LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
-                                 Gathers gathers);
+                                 const LaneTarget& target);
 
 }  // namespace polder::compiler::workgroup

@@ -140,7 +140,7 @@ void LaneCode::store_once(llvm::StoreInst& store, llvm::Value* mask) {
     if (shapes_.of(value).is_uniform()) {
         last = scalar(value);
     } else if (mask == nullptr) {
-        last = builder_.CreateExtractElement(vector(value), width_ - 1);
+        last = value_of_lane(vector(value), *value->getType(), width_ - 1);
     } else {
         llvm::Value* active = builder_.CreateBitCast(mask, builder_.getIntNTy(width_));
         llvm::Value* behind = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, active, builder_.getTrue());
@@ -166,7 +166,8 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
 llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask) {
     llvm::Type* type = wide(load.getType());
     if (mask && access.takes_mask)
-        return builder_.CreateMaskedLoad(type, first, alignment_of_row(load), mask, llvm::Constant::getNullValue(type));
+        return builder_.CreateMaskedLoad(type, first, alignment_of_row(load), repeated(mask, *load.getType()),
+                                         llvm::Constant::getNullValue(type));
     return load_with_step(builder_, load, access, first, width_);
 }
 
@@ -183,16 +184,16 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
             values.push_back(vector(its->getValueOperand()));
             align = std::min(align, its->getAlign());
         }
-        store_group(builder_, values, moved_by(elements_between(store, *access.group.front())), align);
+        store_group(builder_, values, moved_by(elements_between(store, *access.group.front())), align, width_);
         return;
     }
     llvm::Value* value = vector(store.getValueOperand());
     if (access.step == -1) {
-        value = builder_.CreateVectorReverse(value);
+        value = reversed(builder_, value, width_);
         first = moved_by(1 - static_cast<int64_t>(width_));
     }
     if (mask && access.takes_mask)
-        builder_.CreateMaskedStore(value, first, alignment_of_row(store), mask);
+        builder_.CreateMaskedStore(value, first, alignment_of_row(store), repeated(mask, *type));
     else
         builder_.CreateAlignedStore(value, first, alignment_of_row(store));
 }
@@ -282,6 +283,8 @@ llvm::Value* LaneCode::load_part(llvm::Type& type, llvm::Align align, llvm::Valu
 // Loads one element for each lane, `distance` bytes beyond `address`.
 llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
                                   llvm::Value* mask) {
+    if (type.isVectorTy())
+        return load_vectors_apart(type, align, address, distance, mask);
     if (mask || width_ > accessed_one_by_one_max) {
         llvm::Value* places = builder_.CreateGEP(builder_.getInt8Ty(), vector(address),
                                                  builder_.getInt64(static_cast<uint64_t>(distance)));
@@ -295,6 +298,10 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
 
 // Stores in the order of the lanes, as a scatter does: of several lanes with one address, the value of the last one remains.
 void LaneCode::store_apart(llvm::StoreInst& store, llvm::Value* mask) {
+    if (store.getValueOperand()->getType()->isVectorTy()) {
+        store_vectors_apart(store, mask);
+        return;
+    }
     store_values_apart(vector(store.getValueOperand()), store.getPointerOperand(), store.getAlign(), mask);
 }
 

@@ -2,12 +2,14 @@
 // lane, the blocks that run under masks, and the chunks that these form. Any step may report an obstacle.
 #include "lane_plan.h"
 
+#include "lane_types.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 #include "vectorizer.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/PostDominators.h>
+#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Support/raw_ostream.h>
@@ -251,14 +253,35 @@ bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
     return false;
 }
 
+// Whether an instruction with an operand or result that is an explicit vector has a form for lanes.
+bool has_form_for_vectors(const LanePlan& plan, const LaneShapes& shapes, const llvm::Instruction& instruction) {
+    if (const auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction))
+        return is_cast_lane_by_lane(*cast);
+    if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction))
+        return llvm::isTriviallyVectorizable(call->getIntrinsicID());
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+        return store->isSimple() && !(shapes.of(store->getPointerOperand()).is_uniform() &&
+                                      plan.masked.contains(const_cast<llvm::BasicBlock*>(store->getParent())));
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+        return load->isSimple();
+    return !instruction.isIntDivRem() && !instruction.mayReadOrWriteMemory() &&
+           !llvm::isa<llvm::GetElementPtrInst>(instruction);
+}
+
 // Why `instruction`, which varies between lanes, has no form for them; null when it has one.
-const char* obstacle_to(const LanePlan& plan, llvm::Instruction& instruction) {
-    if (!instruction.getType()->isVoidTy() && !is_scalar(instruction.getType()))
+const char* obstacle_to(const LanePlan& plan, const LaneShapes& shapes, llvm::Instruction& instruction) {
+    if (!instruction.getType()->isVoidTy() && !has_lane_form(*instruction.getType()))
         return "a value is neither a number nor a pointer: ";
-    for (const llvm::Use& operand : instruction.operands())
-        if (!llvm::isa<llvm::Function>(operand.get()) && !operand->getType()->isMetadataTy() &&
-            !is_scalar(operand->getType()))
+    bool has_vector = instruction.getType()->isVectorTy();
+    for (const llvm::Use& operand : instruction.operands()) {
+        if (llvm::isa<llvm::Function>(operand.get()) || operand->getType()->isMetadataTy())
+            continue;
+        if (!has_lane_form(*operand->getType()))
             return "an operand is neither a number nor a pointer: ";
+        has_vector |= operand->getType()->isVectorTy();
+    }
+    if (has_vector && (plan.kind == LoopKind::sub_group || !has_form_for_vectors(plan, shapes, instruction)))
+        return "vectors are used as a whole: ";
     if (plan.kind == LoopKind::work_items) {
         if (llvm::isa<llvm::FenceInst>(instruction))
             return "a memory fence: ";
@@ -292,14 +315,10 @@ std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneSh
         for (llvm::Instruction& instruction : *block) {
             if (instruction.isTerminator() || shapes.of(&instruction).is_strided())
                 continue;
-            if (const char* reason = obstacle_to(plan, instruction))
+            if (const char* reason = obstacle_to(plan, shapes, instruction))
                 return LaneObstacle{reason + text_of(instruction)};
         }
     return std::nullopt;
-}
-
-bool is_scalar(const llvm::Type* type) {
-    return type->isIntegerTy() || type->isFloatingPointTy() || type->isPointerTy();
 }
 
 }  // namespace polder::compiler::workgroup

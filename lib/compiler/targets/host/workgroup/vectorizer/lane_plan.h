@@ -68,7 +68,4 @@ struct LaneObstacle {
 // Nothing when every instruction has a form for lanes, given the shapes of the values.
 [[nodiscard]] std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes);
 
-// Whether `type` can be the element type of a vector.
-[[nodiscard]] bool is_scalar(const llvm::Type* type);
-
 }  // namespace polder::compiler::workgroup

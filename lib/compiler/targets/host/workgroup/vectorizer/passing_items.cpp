@@ -17,7 +17,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr size_t body_instructions_max = 160;  // the body is emitted once more
+constexpr size_t passed_instructions_max = 160;  // the body is emitted once more
 constexpr unsigned vectors_min = 3;  // fewer of them in a row save less than it costs to change between the loops
 
 // The work-items from `begin` to the one before `end`.
@@ -53,7 +53,7 @@ private:
                 accesses_memory |= address != nullptr && plan_.is_masked(block) && !shapes_.of(address).is_uniform();
             }
         }
-        return accesses_memory && size <= body_instructions_max;
+        return accesses_memory && size <= passed_instructions_max;
     }
 
     // Whether there are guards whose terms all hold between two numbers, or are the same for all work-items.

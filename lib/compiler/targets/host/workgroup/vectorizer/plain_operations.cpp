@@ -105,21 +105,26 @@ void rewrite_cast(llvm::BitCastInst& cast) {
 void make_operations_plain(llvm::Function& function) {
     llvm::SmallVector<llvm::AtomicCmpXchgInst*> exchanges;
     llvm::SmallVector<llvm::CallInst*> calls;
-    llvm::SmallVector<llvm::BitCastInst*> casts;
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
         if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
             exchanges.push_back(exchange);
         else if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
                  call && call->getType()->isStructTy() && !call->mayReadOrWriteMemory() && call->getCalledFunction())
             calls.push_back(call);
-        else if (auto* cast = llvm::dyn_cast<llvm::BitCastInst>(&instruction);
-                 cast && cast->getSrcTy()->isVectorTy() != cast->getDestTy()->isVectorTy())
-            casts.push_back(cast);
     }
     for (llvm::AtomicCmpXchgInst* exchange : exchanges)
         rewrite_exchange(*exchange);
     for (llvm::CallInst* call : calls)
         rewrite_call(*call);
+    make_casts_plain(function, [](const llvm::BitCastInst&) { return true; });
+}
+
+void make_casts_plain(llvm::Function& function, llvm::function_ref<bool(const llvm::BitCastInst&)> is_chosen) {
+    llvm::SmallVector<llvm::BitCastInst*> casts;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* cast = llvm::dyn_cast<llvm::BitCastInst>(&instruction);
+            cast && cast->getSrcTy()->isVectorTy() != cast->getDestTy()->isVectorTy() && is_chosen(*cast))
+            casts.push_back(cast);
     for (llvm::BitCastInst* cast : casts)
         rewrite_cast(*cast);
 }

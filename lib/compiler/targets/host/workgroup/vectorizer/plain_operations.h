@@ -1,14 +1,20 @@
-// Rewrites operations without a vector form, in functions that must become lanes because they use sub-groups. An operation whose
-// result is a structure becomes a call of a small function, which is called for one lane after the other. A cast of an explicit vector to
-// one number becomes operations on its elements.
+// Rewrites operations without a form for lanes. An operation whose result is a structure becomes a call of a small function, which is called for one
+// lane after the other. A cast of an explicit vector to one number, or back, becomes operations on its elements.
 #pragma once
 
+#include <llvm/ADT/STLFunctionalExtras.h>
+
 namespace llvm {
+class BitCastInst;
 class Function;
-}
+}  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
+// For functions that must become lanes because they use sub-groups.
 void make_operations_plain(llvm::Function& function);
+
+// Casts between explicit vectors and numbers, where `is_chosen`.
+void make_casts_plain(llvm::Function& function, llvm::function_ref<bool(const llvm::BitCastInst&)> is_chosen);
 
 }  // namespace polder::compiler::workgroup

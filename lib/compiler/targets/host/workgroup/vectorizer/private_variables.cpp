@@ -42,7 +42,7 @@ private:
     bool is_element(const llvm::Instruction& access, const llvm::Type& type) {
         auto& its = const_cast<llvm::Type&>(type);
         const uint64_t bytes = layout_.getTypeStoreSize(&its).getFixedValue();
-        if (type.isVectorTy() || type.isAggregateType() || !layout_.typeSizeEqualsStoreSize(&its) ||
+        if (type.isAggregateType() || !layout_.typeSizeEqualsStoreSize(&its) ||
             bytes != layout_.getTypeAllocSize(&its).getFixedValue())
             return false;
         if (element_bytes_ == 0)

@@ -1,6 +1,7 @@
 // LLVM's ScalarEvolution finds the loads that walk along rows, and the distances between their copies. LLVM's UnrollLoop makes the copies.
 #include "row_loops.h"
 
+#include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
 #include <llvm/Analysis/AssumptionCache.h>
@@ -71,7 +72,7 @@ private:
         llvm::Value* const address = load.getPointerOperand();
         const llvm::DataLayout& layout = load.getDataLayout();
         llvm::Type* const type = load.getType();
-        if (!is_simple_access(load) || !is_scalar(type) || !layout.typeSizeEqualsStoreSize(type) ||
+        if (!is_simple_access(load) || !is_scalar(*type) || !layout.typeSizeEqualsStoreSize(type) ||
             layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type) || shapes_.of(address).is_uniform() ||
             accesses_.of(load) || accesses_.structure_of(load).size() > 1 ||
             !accesses_.is_loaded_at_once(*type, iterations_at_once) ||

@@ -220,7 +220,7 @@ private:
             if (!from(block))
                 continue;
             llvm::Value* value = arriving(phi.getIncomingValue(i), phi.getParent());
-            result = result ? at_.CreateSelect(edges_[{block, phi.getParent()}], value, result) : value;
+            result = result ? lanes_.chosen(edges_[{block, phi.getParent()}], value, result, *phi.getType()) : value;
         }
         return result;
     }
@@ -433,7 +433,7 @@ private:
         for (auto [instruction, made] : live_out) {
             const bool is_inner = plan_.loops->getLoopFor(instruction->getParent()) != &loop;
             llvm::Value* current = is_inner ? left_[instruction] : lanes_.vector(instruction);
-            llvm::Value* kept = together ? current : at_.CreateSelect(mask, current, made);
+            llvm::Value* kept = together ? current : lanes_.chosen(mask, current, made, *instruction->getType());
             made->addIncoming(kept, at_.GetInsertBlock());
             left_[instruction] = kept;
         }

@@ -1,12 +1,14 @@
 // The driver of the vectorizer. Each marked loop is planned (lane_plan), its shapes are analysed (lane_shape), its cost is compared
-// (lane_cost), and its vector form is emitted (vector_loop). A function with explicit vectors is copied first; when lanes gain less
-// than these vectors save, the copy is restored.
+// (lane_cost), and its vector form is emitted (vector_loop). A function with explicit vectors is copied first, and has lanes in two forms: with
+// whole and with split vectors. The form that gains most remains, or the copy, when lanes gain less than the vectors save.
 #include "vectorizer.h"
 
+#include "canonical_form.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
 #include "interleaving.h"
 #include "lane_cost.h"
+#include "lane_work.h"
 #include "passing_items.h"
 #include "plain_operations.h"
 #include "row_loops.h"
@@ -15,17 +17,11 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/Scalarizer.h>
 #include <llvm/Transforms/Utils/Cloning.h>
-#include <llvm/Transforms/Utils/LCSSA.h>
 #include <llvm/Transforms/Utils/Local.h>
-#include <llvm/Transforms/Utils/LoopSimplify.h>
-#include <llvm/Transforms/Utils/LowerSwitch.h>
 #include <llvm/Transforms/Utils/UnrollLoop.h>
 
 namespace polder::compiler::workgroup {
@@ -92,65 +88,6 @@ bool is_mostly_double(const llvm::Loop& loop) {
             all += llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ? 0 : 1;
         }
     return 4 * doubles > all;
-}
-
-// Removes the lifetime markers of private variables: each lane has its own copy for the whole function, and the markers would only
-// save stack.
-void forget_lifetimes(llvm::Function& function) {
-    for (llvm::BasicBlock& block : function)
-        for (llvm::Instruction& instruction : llvm::make_early_inc_range(block))
-            if (instruction.isLifetimeStartOrEnd())
-                instruction.eraseFromParent();
-}
-
-// Copies addresses of private variables that are computed in the entry block to the places where they are used, because lanes have other
-// addresses. ScalarizerPass computes those of a vector's elements right after the variable.
-struct ComputeAddressesWhereUsed : llvm::PassInfoMixin<ComputeAddressesWhereUsed> {
-    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
-        llvm::SmallVector<llvm::GetElementPtrInst*> addresses;
-        for (llvm::Instruction& instruction : function.getEntryBlock())
-            if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction))
-                if (llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
-                    addresses.push_back(address);
-        // From the last to the first: an address may be computed from an earlier one.
-        for (llvm::GetElementPtrInst* address : llvm::reverse(addresses))
-            copy_to_uses(*address);
-        llvm::PreservedAnalyses preserved;
-        preserved.preserveSet<llvm::CFGAnalyses>();
-        return preserved;
-    }
-
-private:
-    static void copy_to_uses(llvm::GetElementPtrInst& address) {
-        for (llvm::Use& use : llvm::make_early_inc_range(address.uses())) {
-            auto* user = llvm::cast<llvm::Instruction>(use.getUser());
-            if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(user))
-                user = phi->getIncomingBlock(use)->getTerminator();
-            if (user->getParent() == address.getParent())
-                continue;
-            llvm::Instruction* const copy = address.clone();
-            copy->insertBefore(user->getIterator());
-            use.set(copy);
-        }
-        if (address.use_empty())
-            address.eraseFromParent();
-    }
-};
-
-// Changes the function to the form that the vectorizer handles: no switches, canonical loops, no explicit vectors.
-void canonicalise(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    forget_lifetimes(function);
-    llvm::FunctionPassManager passes;
-    llvm::ScalarizerPassOptions options;
-    options.ScalarizeLoadStore = true;
-    options.ScalarizeVariableInsertExtract = true;
-    passes.addPass(llvm::ScalarizerPass(options));
-    passes.addPass(ComputeAddressesWhereUsed());
-    passes.addPass(llvm::EarlyCSEPass());
-    passes.addPass(llvm::LowerSwitchPass());
-    passes.addPass(llvm::LoopSimplifyPass());
-    passes.addPass(llvm::LCSSAPass());
-    passes.run(function, analyses);
 }
 
 llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const char* tag = work_item_loop_tag) {
@@ -266,10 +203,11 @@ constexpr unsigned vectors_that_ask = 4;
 
 struct Outcome {
     enum class Kind : uint8_t { vectorized, does_not_pay, not_understood } kind;
-    double gain = 0;
+    double gain = 0;  // of one work-item, in instructions
     std::string reason;
     std::set<std::string> serial_calls;
     unsigned width = 0;
+    double work = 0;  // of one work-item, in vector instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
@@ -290,12 +228,15 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
                              LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target);
-    const double gain = weight_of_loop(loop) * costs_of(*plan, shapes, accesses, width, prices.gathers).gain();
+    const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
+    const double weight = weight_of_loop(loop);
+    const double gain = weight * costs.gain() / width;
     if (lanes == Lanes::where_they_pay && gain < 0) {
+        Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
+        outcome.work = weight * costs.one_by_one / width;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
-            return {Outcome::Kind::does_not_pay, 0,
-                    "lanes would be slower, and only skip work-items with nothing to do"};
-        return {Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
+            outcome.reason += ", and only skip work-items with nothing to do";
+        return outcome;
     }
     const bool changes = (prices.masks == Masks::dear && separate_passing_items(*plan, shapes, width)) ||
                          unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0;
@@ -306,18 +247,17 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
-    if (vectors == 1)
-        return {Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, accesses, width)};
-    const bool has_rest = !llvm::isa<llvm::ConstantInt>(plan->count);
+    Outcome outcome{Outcome::Kind::vectorized, gain};
+    outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
+    outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target);
-    Outcome outcome{Outcome::Kind::vectorized, gain, {}, emit_vector_loop(*plan, shapes, wide, width * vectors)};
-    outcome.comes_again = has_rest;
+    outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, width * vectors);
     return outcome;
 }
 
 // Tries one tagged loop; nothing when there is none.
 std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     Lanes lanes, const LaneTarget& prices) {
+                                     Lanes lanes, const LaneTarget& prices, ExplicitVectors vectors) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
@@ -328,10 +268,16 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     store_results(loop);
     move_out_invariant_summands(loop);
     separate_counter(loop);
-    const unsigned lane_count = is_mostly_double(loop) ? std::max(width / 2, 2U) : width;
+    const unsigned whole =
+        vectors == ExplicitVectors::whole ? lanes_of_whole_vectors(loop, loops, prices.register_words) : 0;
+    const unsigned lane_count = whole > 0                ? std::min(width, whole)
+                                : is_mostly_double(loop) ? std::max(width / 2, 2U)
+                                                         : width;
     const bool only_asks = is_tagged(loop, idle_items_tag);
     const bool is_copy = is_tagged(loop, unguarded_tag);
-    Outcome outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices);
+    Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
+    if (lane_count > 1)
+        outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices);
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;
@@ -416,6 +362,54 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
     return obstacle;
 }
 
+struct Form {
+    LaneReport report;
+    double gain = 0, work = 0;  // as those of an Outcome
+};
+
+Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
+                   ExplicitVectors vectors, llvm::FunctionAnalysisManager& analyses) {
+    canonicalise(function, vectors, analyses);
+    const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    Form form;
+    LaneReport& report = form.report;
+    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, prices, vectors)) {
+        if (outcome->comes_again || outcome->only_asks)
+            continue;  // the same loop again, or a part of one without lanes
+        report.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
+        if (outcome->is_copy)
+            continue;
+        const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
+        ++(has_lanes ? report.loops : report.scalar_loops);
+        report.width = std::max(report.width, has_lanes ? outcome->width : 0);
+        if (report.reason.empty())
+            report.reason = outcome->reason;
+        form.gain += outcome->gain;
+        form.work += outcome->work;
+    }
+    return form;
+}
+
+// A copy of a function, beside it in the module while this object lives.
+class CopiedFunction {
+public:
+    CopiedFunction(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) : analyses_(analyses) {
+        llvm::ValueToValueMapTy copies;
+        copy_ = llvm::CloneFunction(&function, copies);
+    }
+    ~CopiedFunction() {
+        analyses_.clear(*copy_, copy_->getName());
+        copy_->eraseFromParent();
+    }
+    CopiedFunction(const CopiedFunction&) = delete;
+    CopiedFunction& operator=(const CopiedFunction&) = delete;
+    [[nodiscard]] llvm::Function& operator*() const { return *copy_; }
+
+private:
+    llvm::FunctionAnalysisManager& analyses_;
+    llvm::Function* copy_ = nullptr;
+};
+
 }  // namespace
 
 SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
@@ -424,7 +418,7 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     if (llvm::none_of(function, has_sub_group_operation))
         return report;
     make_operations_plain(function);
-    canonicalise(function, analyses);
+    canonicalise(function, ExplicitVectors::split, analyses);
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     for (const char* tag : {whole_sub_group_tag, sub_group_tag})
         while (const auto obstacle = vectorize_sub_group(function, tag, lanes, target)) {
@@ -445,48 +439,39 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
         return {.reason = "lanes are switched off"};
     if (width < 2)
         return {.reason = "no dimension of the work-group has two work-items"};
-    double saved = 0;
+    double saved = 0;  // by one work-item's explicit vectors
+    bool are_wide = false;
     {
         llvm::DominatorTree dominators(function);
         const llvm::LoopInfo loops(dominators);
         const auto tagged = tagged_loops(loops);
         if (tagged.empty())
             return {.reason = "there is no loop over work-items"};
-        if (use_wide_vectors(tagged, loops))
-            return {.reason = "the kernel's own vectors are wide"};
-        if (lanes == Lanes::where_they_pay)
-            saved = width * saved_by_vectors(tagged, loops, width);
+        are_wide = use_wide_vectors(tagged, loops);
+        saved = saved_by_vectors(tagged, loops, prices.register_words);
     }
-    llvm::ValueToValueMapTy copies;
-    llvm::Function* const as_written = saved > 0 ? llvm::CloneFunction(&function, copies) : nullptr;
-    canonicalise(function, analyses);
-    const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
-    LaneReport result;
-    double gain = 0;
-    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, prices)) {
-        if (outcome->comes_again || outcome->only_asks)
-            continue;  // the same loop again, or a part of one without lanes
-        if (outcome->is_copy) {
-            result.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
-            continue;
-        }
-        const bool has_lanes = outcome->kind == Outcome::Kind::vectorized;
-        ++(has_lanes ? result.loops : result.scalar_loops);
-        result.width = std::max(result.width, has_lanes ? outcome->width : 0);
-        if (result.reason.empty())
-            result.reason = outcome->reason;
-        result.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
-        gain += outcome->gain;
+    const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
+        return vectorize_all(form, width, lanes, prices, vectors, analyses);
+    };
+    if (lanes == Lanes::with_whole_vectors)
+        return in_form(function, ExplicitVectors::whole).report;
+    if (!are_wide && (saved == 0 || lanes == Lanes::wherever_possible))
+        return in_form(function, ExplicitVectors::split).report;
+    CopiedFunction as_written(function, analyses), with_whole(function, analyses);
+    const Form whole = in_form(*with_whole, ExplicitVectors::whole);
+    const Form split = are_wide ? Form{} : in_form(function, ExplicitVectors::split);
+    const bool is_whole_faster =
+        are_wide || (whole.work < split.work && whole.report.scalar_loops <= split.report.scalar_loops);
+    if (whole.gain > 0 && is_whole_faster) {
+        analyses.clear(function, function.getName());
+        take_body(function, *with_whole);
+        return whole.report;
     }
-    if (as_written != nullptr) {
-        if (gain < least_gain * saved) {
-            analyses.clear(function, function.getName());
-            restore(function, *as_written);
-            result = {.reason = "the kernel's own vectors are faster"};
-        }
-        as_written->eraseFromParent();
-    }
-    return result;
+    if (!are_wide && split.gain >= least_gain * saved)
+        return split.report;
+    analyses.clear(function, function.getName());
+    restore(function, *as_written);
+    return {.reason = are_wide ? "the kernel's own vectors are wide" : "the kernel's own vectors are faster"};
 }
 
 }  // namespace polder::compiler::workgroup

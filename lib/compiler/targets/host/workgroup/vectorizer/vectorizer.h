@@ -7,7 +7,7 @@
 // constant step) or varying (a vector). A loop with code that cannot be vectorized is not changed.
 #pragma once
 
-#include "apart_costs.h"
+#include "lane_target.h"
 #include "targets/host/workgroup/frame/options.h"
 
 #include <llvm/IR/PassManager.h>
@@ -31,13 +31,6 @@ struct SubGroupReport {
 // Makes the work-items of each sub-group the lanes of one vector. Any control flow is possible.
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
                                                        llvm::FunctionAnalysisManager& analyses);
-
-// What a mask costs: nothing where the processor has registers for masks, else several instructions for each vector.
-enum class Masks : uint8_t { cheap, dear };
-struct LaneTarget {
-    Gathers gathers = Gathers::slow;
-    Masks masks = Masks::dear;
-};
 
 // `width`: lanes; a power of two.
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& target,

@@ -1,0 +1,137 @@
+// What was measured on a processor with AVX-512 (Zen 4), whose instructions on 512 bits take twice as long as those on 256 (decision 247):
+// - Scalar instructions run beside those on vectors, and so do loads and stores of whole registers.
+// - Elements that are n apart in memory are n loads, and n - 1 shuffles for each of them, which LLVM partly cancels.
+// - Elements of one vector in one register are one chain where split vectors are several, so processors overlap less of them.
+#include "lane_work.h"
+
+#include "explicit_vectors.h"
+#include "hoisted_loads.h"
+#include "lane_cost.h"
+#include "lane_types.h"
+#include "targets/host/workgroup/frame/accumulators.h"
+
+#include <algorithm>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+constexpr double scalar_work = 0.1, access_work = 0.5;
+
+class Work {
+public:
+    Work(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
+         const LaneTarget& target)
+        : plan_(plan), shapes_(shapes), accesses_(accesses), lanes_(lanes), target_(target),
+          apart_(plan, shapes, target.gathers) {}
+
+    double of(llvm::Instruction& instruction) {
+        if (llvm::isa<llvm::PHINode, llvm::AssumeInst>(instruction) || instruction.isTerminator() ||
+            instruction.isLifetimeStartOrEnd() || &instruction == plan_.next || &instruction == plan_.compare)
+            return 0;
+        if (llvm::getLoadStorePointerOperand(&instruction) != nullptr && is_simple_access(instruction))
+            return of_access(instruction);
+        if (!instruction.getType()->isVoidTy() && shapes_.of(&instruction).is_strided())
+            return scalar_work;
+        if (moves_elements(instruction))
+            return of_moves(instruction);
+        if (!is_vector_instruction(instruction)) {
+            constexpr double call_per_lane = 3;
+            return call_per_lane * lanes_;
+        }
+        constexpr double one_chain = 1.2;
+        return registers(*instruction.getType()) * (instruction.getType()->isVectorTy() ? one_chain : 1);
+    }
+
+private:
+    // The registers that `lanes_` values of `type` fill. On processors with registers of 512 bits, one that is at most half full counts half.
+    double registers(llvm::Type& type, unsigned times = 1) const {
+        constexpr unsigned byte = 8, word = 32, words_of_512_bits = 16;
+        const unsigned element =
+            type.isPtrOrPtrVectorTy() ? 2 * word : std::max(static_cast<unsigned>(type.getScalarSizeInBits()), byte);
+        const double filled =
+            static_cast<double>(element) * elements_of_lane(type) * lanes_ * times / (word * target_.register_words);
+        const double least = target_.register_words == words_of_512_bits ? 1.0 / 2 : 1;
+        return std::max(filled, least);
+    }
+
+    double of_access(llvm::Instruction& instruction) {
+        const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+        llvm::Type& type = *llvm::getLoadStoreType(&instruction);
+        if (shapes_.of(address).is_uniform())
+            return access_work;
+        const bool is_masked = plan_.masked.contains(instruction.getParent());
+        const std::optional<LaneAccess> access = accesses_.of(instruction);
+        const bool is_store = llvm::isa<llvm::StoreInst>(instruction);
+        if (!access || (is_store && access->step > 1 && !access->is_whole_group()))
+            return apart(instruction, type, is_masked);
+        constexpr double question = 2, mask_of_elements = 3;
+        const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
+        const double members = access->is_whole_group() ? static_cast<double>(access->group.size()) : 1;
+        const auto step = static_cast<unsigned>(std::max<int64_t>(access->step, 1));
+        const double row = registers(type, step);
+        const double shuffles =
+            access->step == 1 || are_cancelled(*access, instruction) ? 0 : std::max(row - 1, registers(type));
+        const double masks = is_masked && type.isVectorTy() ? mask_of_elements : 0;
+        return access_work * row / members + shuffles + masks + (is_asked ? question / members : 0);
+    }
+
+    // LLVM moves shuffles behind operations on the elements, where those of loads and those of stores cancel each other. It does not move them out of
+    // loops, nor cancel those of every second vector.
+    bool are_cancelled(const LaneAccess& access, const llvm::Instruction& instruction) const {
+        return access.is_whole_group() && access.step <= lane_structure_max &&
+               plan_.loops->getLoopFor(instruction.getParent()) == plan_.loop;
+    }
+
+    double apart(llvm::Instruction& instruction, llvm::Type& type, bool is_masked) {
+        // Part of a register is loaded or stored, and joined or divided.
+        constexpr double vector_per_lane = 1, masked_per_lane = 3;
+        if (type.isVectorTy())
+            return lanes_ * (is_masked ? masked_per_lane : vector_per_lane);
+        if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
+            if (const size_t elements = accesses_.structure_of(*load).size();
+                accesses_.is_loaded_at_once(type, elements))
+                return cost_of_structure_element(elements, lanes_) / 2;
+        return apart_.of(instruction, lanes_);
+    }
+
+    // An element that is repeated in all elements of another vector is moved once.
+    double of_moves(llvm::Instruction& instruction) const {
+        const auto is_repeated = [](const llvm::User* user) {
+            const auto* insert = llvm::dyn_cast<llvm::InsertElementInst>(user);
+            return insert && llvm::isa<llvm::UndefValue>(insert->getOperand(0));
+        };
+        if (llvm::isa<llvm::ExtractElementInst>(instruction) && llvm::all_of(instruction.users(), is_repeated))
+            return 0;
+        return moves_in_lanes(instruction) * registers(*instruction.getType());
+    }
+
+    const LanePlan& plan_;
+    const LaneShapes& shapes_;
+    LaneAccesses& accesses_;
+    const unsigned lanes_;
+    const LaneTarget& target_;
+    ApartCosts apart_;
+};
+
+}  // namespace
+
+double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
+                     const LaneTarget& target) {
+    Work work(plan, shapes, accesses, lanes, target);
+    double all = 0;
+    for (llvm::BasicBlock* block : plan.blocks) {
+        if (is_in_fallback_loop(*plan.loops, block))
+            continue;
+        const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        for (llvm::Instruction& instruction : *block)
+            all += weight * work.of(instruction);
+    }
+    return all / lanes;
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,14 @@
+// How long lanes take in each of the two forms that explicit vectors may have (ExplicitVectors): the number of vector instructions of one work-item.
+// lane_cost compares lanes with no lanes; this estimate is finer, because the two forms differ in less.
+#pragma once
+
+#include "lane_access.h"
+#include "lane_plan.h"
+#include "lane_target.h"
+
+namespace polder::compiler::workgroup {
+
+[[nodiscard]] double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                   unsigned lanes, const LaneTarget& target);
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,144 @@
+// Explicit vectors that stay whole in lanes: the vectors of neighbouring work-items are side by side in a register.
+#include "workgroup_harness.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+using Ends = WorkGroupOptions::Ends;
+
+// Sums of products of rows of float4, as products of matrices have them.
+constexpr const char* tile = R"(
+    kernel void k(global const float4* a, global const float4* b, global float4* c, int n) {
+        int x = get_global_id(0), y = get_global_id(1), width = get_global_size(0);
+        float4 first = 0, second = 0;
+        for (int i = 0; i < n; ++i) {
+            float4 row = b[2 * i * width + x], next = b[(2 * i + 1) * width + x], p = a[2 * y * n + i], q = a[(2 * y + 1) * n + i];
+            first += p.x * row + p.y * next;
+            second += q.z * row + q.w * next;
+        }
+        c[2 * y * width + x] = first;
+        c[(2 * y + 1) * width + x] = second;
+    })";
+
+struct Whole {
+    const char* processor;
+    unsigned width;
+    const char* type;
+};
+
+TEST(WholeVectors, SumsOfProductsElementByElement_AreNotTakenApart) {
+    for (const Whole& whole :
+         {Whole{processor_with_512_bits, 4, "<16 x float>"}, Whole{processor_with_256_bits, 2, "<8 x float>"}}) {
+        Compiled program(tile, whole.processor);
+        ASSERT_EQ(program.prepare("k", true, {16, 4, 1}, Ends::whole), "");
+        EXPECT_EQ(program.result().lanes.width, whole.width);
+        EXPECT_TRUE(has(program, std::string("load ") + whole.type)) << program.optimised();
+        EXPECT_FALSE(has(program, "gather") || has(program, "llvm.masked.")) << program.optimised();
+    }
+}
+
+// A register of 128 bits is filled by one vector.
+TEST(WholeVectors, VectorsThatFillARegister_HaveNoLanes) {
+    Compiled program(tile, "x86-64-v2");
+    ASSERT_EQ(program.prepare("k", true, {16, 4, 1}, Ends::whole, Lanes::with_whole_vectors), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U);
+}
+
+// Comparisons of all elements are casts of bits to a number, as normalize(float3) has them.
+TEST(WholeVectors, ComparisonsOfAllElements_HaveLanes) {
+    Compiled program(R"(
+        kernel void k(global const float4* in, global float4* out) {
+            int i = get_global_id(0);
+            float3 v = in[i].xyz;
+            out[i] = (float4)(normalize(v), all(v == 0.0f) ? 1.0f : 0.0f);
+        })");
+    std::vector<float> in(128), out(128);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = i / 4 % 5 == 0 ? 0 : static_cast<float>(i);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::with_whole_vectors}) {
+        ASSERT_EQ(program.prepare("k", true, {32, 1, 1}, Ends::whole, lanes), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+        program.run({1, {32, 1, 1}, {32, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+        for (size_t i = 0; i < in.size(); i += 4) {
+            const float length = std::sqrt(in[i] * in[i] + in[i + 1] * in[i + 1] + in[i + 2] * in[i + 2]);
+            for (size_t e = 0; e < 3; ++e)
+                EXPECT_NEAR(out[i + e], length == 0 ? 0 : in[i + e] / length, 1e-5) << i;
+            EXPECT_EQ(out[i + 3], length == 0 ? 1 : 0) << i;
+        }
+    }
+}
+
+TEST(WholeVectors, ProductsOfRows_AreRight) {
+    for (const std::array<uint64_t, 3>& local : {std::array<uint64_t, 3>{16, 4, 1}, {8, 1, 1}, {5, 3, 1}, {2, 2, 1}}) {
+        Compiled program(tile);
+        ASSERT_EQ(program.prepare("k", true, local), "");
+        constexpr int n = 5;
+        const size_t width = local[0] * 3 + 1, height = local[1] * 2;
+        struct alignas(16) Vector {
+            std::array<float, 4> e{};
+        };
+        std::vector<Vector> a(2 * height * n), b(2 * n * width), c(2 * height * width);
+        for (size_t i = 0; i < a.size() * 4; ++i)
+            a[i / 4].e[i % 4] = static_cast<float>(i % 13);
+        for (size_t i = 0; i < b.size() * 4; ++i)
+            b[i / 4].e[i % 4] = static_cast<float>(i % 17) - 5;
+        program.run({2, {width, height, 1}, local}, Arguments().add(a.data()).add(b.data()).add(c.data()).add(n));
+        for (size_t y = 0; y < height; ++y)
+            for (size_t x = 0; x < width; ++x)
+                for (size_t e = 0; e < 4; ++e) {
+                    float first = 0, second = 0;
+                    for (size_t i = 0; i < n; ++i) {
+                        const float row = b[2 * i * width + x].e[e], next = b[(2 * i + 1) * width + x].e[e];
+                        const Vector &p = a[2 * y * n + i], &q = a[(2 * y + 1) * n + i];
+                        first += p.e[0] * row + p.e[1] * next;
+                        second += q.e[2] * row + q.e[3] * next;
+                    }
+                    ASSERT_EQ(c[2 * y * width + x].e[e], first) << x << ", " << y;
+                    ASSERT_EQ(c[(2 * y + 1) * width + x].e[e], second) << x << ", " << y;
+                }
+    }
+}
+
+// Where most of the work is on single numbers, those have all lanes of a register.
+TEST(WholeVectors, VectorsWhoseElementsAreMostlyNumbers_AreSplit) {
+    Compiled program(R"(
+        kernel void k(global const float4* p, global float4* out, int n) {
+            int i = get_global_id(0);
+            float4 own = p[i], sum = 0;
+            for (int j = 0; j < n; ++j) {
+                float4 r = p[j] - own;
+                float d = r.x * r.x + r.y * r.y + r.z * r.z + 0.5f;
+                float f = p[j].w / (d * d * d + d);
+                sum += f * r;
+            }
+            out[i] = sum;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.width, 16U) << program.optimised();
+}
+
+// Bytes are converted where they are: four work-items' colors are one register of floats.
+TEST(WholeVectors, ColorsOfBytes_AreConvertedInTheOrderOfMemory) {
+    Compiled program(R"(
+        kernel void k(global const uchar4* in, global uchar4* out, float factor) {
+            int i = get_global_id(0);
+            float4 sum = convert_float4(in[2 * i]) + convert_float4(in[2 * i + 1]);
+            out[i] = convert_uchar4(sum * factor);
+        })");
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, Ends::whole, Lanes::with_whole_vectors), "");
+    std::vector<uint8_t> in(1024), out(512);
+    std::iota(in.begin(), in.end(), uint8_t{0});
+    program.run({1, {128, 1, 1}, {64, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(0.25F));
+    for (size_t i = 0; i < out.size(); ++i) {
+        const size_t first = i / 4 * 8 + i % 4;
+        EXPECT_EQ(out[i], static_cast<uint8_t>(static_cast<float>(in[first] + in[first + 4]) * 0.25F)) << i;
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
