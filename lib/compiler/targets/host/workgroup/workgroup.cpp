@@ -7,6 +7,7 @@
 #include "targets/host/workgroup/frame/simplify.h"
 #include "targets/host/workgroup/regions/common_steps.h"
 #include "targets/host/workgroup/regions/cuts.h"
+#include "targets/host/workgroup/regions/late_values.h"
 #include "targets/host/workgroup/regions/work_item_loops.h"
 #include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
@@ -154,8 +155,10 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     Cuts cuts = split_at_barriers(function);
     if (has_loops_around(function, cuts))
         separate_common_steps(function, cuts, analyse(function));
-    if (!cuts.empty())
+    if (!cuts.empty()) {
         close_loops(function);
+        compute_late(function, *lowered->prologue, cuts, analyse(function));
+    }
     if (!are_few(lowered->local_size) && has_variable_divisions(function))
         divide_by_reciprocals(function, *lowered->prologue, analyse(function));
     const Uniformity uniformity = analyse(function);

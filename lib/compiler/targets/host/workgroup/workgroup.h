@@ -16,6 +16,7 @@
 //   work_items/local_atomics  marks atomic operations on __local memory; after the vectorizer they become ordinary operations
 //   vectorizer/lane_dimension  chooses the dimension whose work-items become lanes; frame/group_order lets the groups follow it
 //   regions/common_steps separates the steps that all work-items have in common from values that advance around barriers
+//   regions/late_values  computes what follows from ids and from values that all work-items share behind the barriers, not before them
 //   work_items/uniformity  finds the values and branches that are the same for all work-items
 //   work_items/uniform_division  replaces divisions by a uniform value by multiplications
 //   work_items/hoisting  moves uniform values before the loops

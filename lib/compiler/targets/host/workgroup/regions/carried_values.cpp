@@ -2,6 +2,7 @@
 // or array (varying). The arrays lie in `scratch` one after another, the largest alignment first.
 #include "carried_values.h"
 
+#include "recomputation.h"
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -13,33 +14,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-// In instructions.
-constexpr int recompute_cost_max = 10;
-
-// Integer and address arithmetic that costs less than a load.
-bool is_cheap(const llvm::Instruction& instruction) {
-    if (!instruction.getType()->isIntOrPtrTy())
-        return false;
-    switch (instruction.getOpcode()) {
-    case llvm::Instruction::Add:
-    case llvm::Instruction::Sub:
-    case llvm::Instruction::Mul:
-    case llvm::Instruction::Shl:
-    case llvm::Instruction::LShr:
-    case llvm::Instruction::AShr:
-    case llvm::Instruction::And:
-    case llvm::Instruction::Or:
-    case llvm::Instruction::Xor:
-    case llvm::Instruction::GetElementPtr:
-    case llvm::Instruction::Trunc:
-    case llvm::Instruction::ZExt:
-    case llvm::Instruction::SExt:
-    case llvm::Instruction::AddrSpaceCast:
-    case llvm::Instruction::ICmp: return true;
-    default: return false;
-    }
-}
 
 llvm::Type* memory_type(llvm::Type* type) { return type->isIntOrIntVectorTy(1) ? type->getWithNewBitWidth(8) : type; }
 
@@ -212,7 +186,7 @@ int CarriedValues::recompute_cost(const llvm::Value* value) {
     }
     if (local_id_dimension(*instruction))
         return 0;
-    if (!is_cheap(*instruction))
+    if (!is_cheap_to_recompute(*instruction))
         return -1;
     int cost = 1;
     for (const llvm::Use& operand : instruction->operands()) {
