@@ -21,6 +21,7 @@ namespace polder::compiler::workgroup {
 namespace {
 
 constexpr double scalar_work = 0.1, access_work = 0.5;
+constexpr unsigned words_of_512_bits = 16;
 
 class Work {
 public:
@@ -47,10 +48,24 @@ public:
         return registers(*instruction.getType()) * (instruction.getType()->isVectorTy() ? one_chain : 1);
     }
 
+    // The time of the shortest iteration of a loop of one block that adds up floating-point numbers: four cycles for a sum, in which a processor
+    // executes four instructions on 512 bits or eight on fewer.
+    [[nodiscard]] double least_of_iteration(const llvm::BasicBlock& block) const {
+        constexpr double four_cycles_of_512_bits = 4, four_cycles = 8;
+        const llvm::Loop* const loop = plan_.loops->getLoopFor(&block);
+        const bool is_sum = loop != plan_.loop && loop->getNumBlocks() == 1 &&
+                            llvm::any_of(block.phis(), [&](const llvm::PHINode& phi) {
+                                return phi.getType()->isFPOrFPVectorTy() && !shapes_.of(&phi).is_uniform();
+                            });
+        if (!is_sum)
+            return 0;
+        return target_.register_words == words_of_512_bits ? four_cycles_of_512_bits : four_cycles;
+    }
+
 private:
     // The registers that `lanes_` values of `type` fill. On processors with registers of 512 bits, one that is at most half full counts half.
     double registers(llvm::Type& type, unsigned times = 1) const {
-        constexpr unsigned byte = 8, word = 32, words_of_512_bits = 16;
+        constexpr unsigned byte = 8, word = 32;
         const unsigned element =
             type.isPtrOrPtrVectorTy() ? 2 * word : std::max(static_cast<unsigned>(type.getScalarSizeInBits()), byte);
         const double filled =
@@ -128,8 +143,10 @@ double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesse
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        double its = 0;
         for (llvm::Instruction& instruction : *block)
-            all += weight * work.of(instruction);
+            its += work.of(instruction);
+        all += weight * std::max(its, work.least_of_iteration(*block));
     }
     return all / lanes;
 }
