@@ -49,7 +49,8 @@ Tensor& compare(const Tensor& a, const Tensor& b, Tensor& out, const char* expre
     return out;
 }
 
-constexpr const char* ldexp_expression = "ldexp(a, (int)clamp(b, (T)-9999, (T)9999))";
+// Exponents may have fractions. Powers of whole exponents are exact.
+constexpr const char* ldexp_expression = "b == rint(b) && fabs(b) < (T)9999 ? ldexp(a, (int)b) : a * exp2(b)";
 
 #define UNARY(X)                                                                                                       \
     X(acos, real, "acos(a)")                                                                                           \
