@@ -138,10 +138,10 @@ public:
     }
     // The kinds of all touches together.
     [[nodiscard]] uint8_t kinds() const {
-        uint8_t all = 0;
+        uint8_t together = 0;
         for (const Touch& touch : view())
-            all |= static_cast<uint8_t>(touch.kind);
-        return all;
+            together |= static_cast<uint8_t>(touch.kind);
+        return together;
     }
     // True when a transfer is among the touches.
     [[nodiscard]] bool has_transfers() const {
