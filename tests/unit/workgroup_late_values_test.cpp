@@ -31,7 +31,7 @@ constexpr const char* shared_bases = R"(
     })";
 
 TEST(LateValues, SumsOfAnIdAndASharedNumber_AreKeptForNoWorkItem) {
-    Compiled program(shared_bases, processor_with_512_bits);
+    Compiled program(shared_bases, processor_with_256_bits);
     ASSERT_EQ(program.prepare("once", true, {64, 1, 1}), "");
     EXPECT_EQ(program.result().scratch_bytes_per_work_item, 0U);
     EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();

@@ -56,11 +56,15 @@ bool permutes_words(llvm::TargetMachine* target) {
     return target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx2");
 }
 
-// LLVM's cost model gives gathers the same cost on all processors. This is the feature by which LLVM's code generator decides about them.
+// LLVM's cost model gives gathers the same cost on all processors. `fast-gather` is the feature by which LLVM's code generator decides about them.
+// AMD's processors with AVX-512 do not have it.
 Gathers gathers_of(llvm::TargetMachine* target) {
-    const bool is_quick = target && target->getTargetTriple().isX86() &&
-                          target->getMCSubtargetInfo()->checkFeatures("+avx512f,+fast-gather");
-    return is_quick ? Gathers::quick : Gathers::slow;
+    const auto has = [&](const char* features) { return target->getMCSubtargetInfo()->checkFeatures(features); };
+    if (!target || !target->getTargetTriple().isX86() || !has("+avx512f"))
+        return Gathers::slow;
+    if (has("+fast-gather"))
+        return Gathers::quick;
+    return target->getTargetCPU().starts_with("znver") ? Gathers::quick_for_all : Gathers::slow;
 }
 
 Masks masks_of(llvm::TargetMachine* target) {

@@ -45,7 +45,9 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     const bool is_part_of_word =
         access.getDataLayout().getTypeSizeInBits(llvm::getLoadStoreType(&access)).getFixedValue() < least_bits;
     const bool has_instruction = !is_part_of_word || llvm::isa<llvm::LoadInst>(access);
-    if (gathers_ == Gathers::slow || !has_instruction || (!is_masked && lanes <= accessed_one_by_one_max) ||
+    const bool is_quick = gathers_ == Gathers::quick ||
+                          (gathers_ == Gathers::quick_for_all && !is_masked && llvm::isa<llvm::LoadInst>(access));
+    if (!is_quick || !has_instruction || (!is_masked && lanes <= accessed_one_by_one_max) ||
         is_row_of_its_own(access) || is_read_and_written_in_turns(access))
         return cost_of_access_apart(lanes, is_masked);
     return lanes * ((is_left_one_by_one(access) ? left_per_lane : quick_per_lane) +

@@ -5,8 +5,9 @@
 
 namespace polder::compiler::workgroup {
 
-// Whether a gather of 16 elements takes about as long as 16 loads.
-enum class Gathers : uint8_t { slow, quick };
+// Whether a gather of 16 elements takes hardly longer than 16 loads. `quick_for_all`: only loads of all lanes do, because gathers and scatters
+// of few or no lanes take as long.
+enum class Gathers : uint8_t { slow, quick_for_all, quick };
 // What a mask costs: nothing where the processor has registers for masks, else several instructions for each vector.
 enum class Masks : uint8_t { cheap, dear };
 struct LaneTarget {

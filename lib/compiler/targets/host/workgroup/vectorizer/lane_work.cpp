@@ -1,6 +1,7 @@
 // What was measured on a processor with AVX-512 (Zen 4), whose instructions on 512 bits take twice as long as those on 256 (decision 247):
 // - Scalar instructions run beside those on vectors, and so do loads and stores of whole registers.
 // - Elements that are n apart in memory are n loads, and n - 1 shuffles for each of them, which LLVM partly cancels.
+// - A gather of elements that are a few apart is slower than whole vectors, also where `quick_for_all` makes it cheaper than single loads.
 // - Elements of one vector in one register are one chain where split vectors are several, so processors overlap less of them.
 #include "lane_work.h"
 
@@ -28,7 +29,7 @@ public:
     Work(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
          const LaneTarget& target)
         : plan_(plan), shapes_(shapes), accesses_(accesses), lanes_(lanes), target_(target),
-          apart_(plan, shapes, target.gathers) {}
+          apart_(plan, shapes, target.gathers == Gathers::quick ? Gathers::quick : Gathers::slow) {}
 
     double of(llvm::Instruction& instruction) {
         if (llvm::isa<llvm::PHINode, llvm::AssumeInst>(instruction) || instruction.isTerminator() ||
