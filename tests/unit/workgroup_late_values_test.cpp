@@ -65,10 +65,9 @@ TEST(LateValues, OfEachGroup_AreRight) {
     ASSERT_EQ(program.prepare("once", true, {64, 1, 1}), "");
     std::vector<int> starts{64, 0, 130}, in(300), out(300), expected(300);
     std::iota(in.begin(), in.end(), 7);
-    for (const int start : starts)
-        for (int l = 0; l < 64; ++l)
-            expected[static_cast<size_t>(start + l)] =
-                in[static_cast<size_t>(start + 63 - l)] + in[static_cast<size_t>(start + l + 1)];
+    for (const size_t start : {64, 0, 130})
+        for (size_t l = 0; l < 64; ++l)
+            expected[start + l] = in[start + 63 - l] + in[start + l + 1];
     program.run({1, {192, 1, 1}, {64, 1, 1}}, Arguments().add(starts.data()).add(in.data()).add(out.data()));
     EXPECT_EQ(out, expected);
 }
