@@ -64,8 +64,9 @@ private:
         int cost = 1;
         for (const llvm::Use& operand : instruction->operands()) {
             const int its = cost_of(*operand);
-            if (its < 0 || (cost += its) > recompute_cost_max)
+            if (its < 0 || cost + its > recompute_cost_max)
                 return -1;
+            cost += its;
         }
         return cost;
     }
