@@ -23,8 +23,7 @@ public:
     // Whether a few cheap instructions compute `value` from its leaves, of which one is neither an id nor computed in the prologue.
     bool is_late(const llvm::Instruction& value) {
         needs_shared_ = false;
-        const int cost = cost_of(value);
-        return cost >= 0 && cost <= recompute_cost_max && needs_shared_;
+        return cost_of(value, recompute_cost_max) >= 0 && needs_shared_;
     }
 
     void move_to_uses(llvm::Instruction& value) {
@@ -52,19 +51,19 @@ private:
                uniformity_.is_uniform(instruction);
     }
 
-    // The number of instructions, or -1.
-    int cost_of(const llvm::Value& value) {
+    // The number of instructions, or -1 when there are more than `most`. Each call but those for leaves counts one, so that long chains end early.
+    int cost_of(const llvm::Value& value, int most) {
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         if (is_leaf(value)) {
             needs_shared_ |= instruction && instruction->getParent() != &prologue_ && !local_id_dimension(*instruction);
             return llvm::isa<llvm::AllocaInst>(value) ? -1 : 0;
         }
-        if (!is_cheap_to_recompute(*instruction))
+        if (most == 0 || !is_cheap_to_recompute(*instruction))
             return -1;
         int cost = 1;
         for (const llvm::Use& operand : instruction->operands()) {
-            const int its = cost_of(*operand);
-            if (its < 0 || cost + its > recompute_cost_max)
+            const int its = cost_of(*operand, most - cost);
+            if (its < 0)
                 return -1;
             cost += its;
         }

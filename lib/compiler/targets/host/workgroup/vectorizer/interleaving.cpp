@@ -182,7 +182,7 @@ unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, L
     for (llvm::BasicBlock* block : plan.blocks)
         for (llvm::Instruction& instruction : *block) {
             if (instruction.getType()->isVectorTy())
-                return 1;  // explicit vectors have as many lanes as fill a register (lane_forms.h)
+                return 1;  // explicit vectors have as many lanes as fill a register (lane_types.h)
             if (llvm::getLoadStorePointerOperand(&instruction) != nullptr) {
                 const auto access = accesses.of(instruction);
                 if (!access || !access->is_certain || !access->is_consecutive())
