@@ -8,6 +8,7 @@
 #include <base/thread_number.h>
 
 #include <bit>
+#include <chrono>
 #include <thread>
 
 namespace polder::memory {
@@ -27,16 +28,29 @@ public:
             has_met = true;
         });
         held_ = held;
-        if (has_met) [[unlikely]]
+        if (has_met) [[unlikely]] {
             waiting_.fetch_sub(1, std::memory_order_relaxed);
+            served_.fetch_add(1, std::memory_order_relaxed);
+        }
     }
     void unlock() noexcept POLDER_NO_THREAD_SAFETY_ANALYSIS { mutex_.unlock(held_); }
-    [[nodiscard]] bool is_waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+    // Returns when the threads that wait now have had the lock, or after a time that the system may take to run a thread again.
+    void pass() const noexcept {
+        constexpr auto time_max = std::chrono::milliseconds(10);
+        const uint32_t before = served_.load(std::memory_order_relaxed);
+        const uint32_t waiting = waiting_.load(std::memory_order_relaxed);
+        if (waiting == 0) [[likely]]
+            return;
+        const auto end = std::chrono::steady_clock::now() + time_max;
+        while (served_.load(std::memory_order_relaxed) - before < waiting && std::chrono::steady_clock::now() < end)
+            std::this_thread::yield();
+    }
 
 private:
     BiasedMutex mutex_;
     BiasedMutex::Held held_{};  // how it is locked; guarded by it
     std::atomic<uint32_t> waiting_{0};  // threads
+    std::atomic<uint32_t> served_{0};  // threads that have waited, and had the lock; wraps
 };
 TableEntry table[thread_locks + shared_locks];
 
@@ -82,12 +96,7 @@ StorageGuard::Numbers StorageGuard::wanted() const {
     return numbers;
 }
 
-void StorageGuard::pass(Storage& storage) noexcept {
-    constexpr int tries_max = 1000;  // bounds the loop, because other threads may lock repeatedly, too
-    const uint32_t number = number_of(Use{&storage});
-    for (int i = 0; i < tries_max && table[number].is_waited_for(); ++i)
-        std::this_thread::yield();
-}
+void StorageGuard::pass(Storage& storage) noexcept { table[number_of(Use{&storage})].pass(); }
 
 // Most commands use one storage.
 void StorageGuard::lock() noexcept {
