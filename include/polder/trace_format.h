@@ -90,7 +90,8 @@ struct WholeUses {
 // A launch with the flag whole_uses or in_slot is remembered in slot `other_space` of its chunk. The last 32 bytes of a `repeats` event
 // describe up to eight later launches that repeat the launch in a slot (same kernel, queue and uses). `flags` is their number, which grows
 // until the thread writes another event. A launch without a time took place between the thread's launches before and after it: while a
-// thread launches more often than every `fast_ticks` ticks, only the first launch of an event has a time.
+// thread launches more often than every `fast_ticks` ticks, only the first launch of every second event has a time. The other events have the
+// time of the event before.
 struct Repeat {
     static constexpr uint32_t most = 8;
     static constexpr uint32_t slots = 64;

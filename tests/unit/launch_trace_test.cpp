@@ -263,6 +263,34 @@ TEST_F(LaunchTrace, TimesStayInOrder_AndAreExactWhenLaunchesAreSlow) {
     }
 }
 
+// The first launches after a pause, whose times were not read, may be placed before it, but not those of more than two events.
+TEST_F(LaunchTrace, APauseIsSeenWithinTwoEvents) {
+    constexpr uint64_t before = 100;
+    constexpr uint64_t after = 100;
+    constexpr uint64_t pause_ns = 50'000'000;
+    for (uint64_t extra = 0; extra < 2 * polder::trace::Repeat::most; ++extra) {
+        SCOPED_TRACE(extra);
+        ASSERT_TRUE(memory::trace::begin(path));
+        std::vector<RecordedLaunch> launches;
+        const auto launch_often = [&](uint64_t count) {
+            for (uint64_t i = 0; i < count; ++i) {
+                launches.push_back({1, 0, launches.size() + 1, {}});
+                record(launches.back());
+            }
+        };
+        launch_often(before + extra);
+        std::this_thread::sleep_for(std::chrono::nanoseconds(pause_ns));
+        launch_often(after);
+        memory::trace::end();
+        const TraceFile trace = read();
+        expect_launches(trace, launches);
+        ASSERT_EQ(trace.events.size(), launches.size());
+        for (size_t i = 1; i < trace.events.size(); ++i)
+            EXPECT_GE(trace.events[i].ns, trace.events[i - 1].ns) << i;
+        EXPECT_GE(trace.events[before + extra + 2 * polder::trace::Repeat::most].ns - trace.events[0].ns, pause_ns);
+    }
+}
+
 // The format of version 2: 16 slots, times in ticks.
 TEST_F(LaunchTrace, Version2IsRead) {
     {

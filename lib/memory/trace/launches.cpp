@@ -1,6 +1,6 @@
 // A launch that repeats an earlier one of the chunk (same kernel, queue and uses) takes four bytes (Repeat). Reading the processor's
 // counter costs as much as everything else for such a launch. So, when a thread launches more often than every `fast_ticks`, the counter is
-// read only once for the launches that share an event.
+// read only once for the launches of two events.
 #include "recorder.h"
 
 #include <memory/launch_trace.h>
@@ -87,7 +87,18 @@ void add_with_time(Repeat launch) noexcept {
     add(event, launch);
     if (!has_room)
         set_kind(event, Kind::repeats);
-    cursor.unread = cursor.may_skip = is_fast ? Repeat::most - event.flags : 0;
+    cursor.may_skip = static_cast<uint16_t>(is_fast ? Repeat::most - event.flags : 0);
+    cursor.may_open = is_fast ? 1 : 0;
+    cursor.unread = cursor.may_skip + cursor.may_open * Repeat::most;
+}
+
+// Records a repeated launch in a new event, without reading the counter.
+void add_to_another_event(Repeat launch) noexcept {
+    Event& event = open_event(cursor.last_ticks);
+    add(event, launch);
+    set_kind(event, Kind::repeats);
+    cursor.may_skip = Repeat::most - 1;
+    --cursor.may_open;
 }
 
 // All uses in one word, for which the launch's own event has room. `fits` is false when that is not possible.
@@ -153,11 +164,14 @@ void repeat_without_time(uint64_t value) noexcept {
     add(*cursor.open, launch);
 }
 
-[[gnu::noinline]] void repeat_with_time(std::span<const Use> uses, driver::Timepoint done, SpaceId space,
-                                        uint32_t text) noexcept {
+[[gnu::noinline]] void repeat_with_time_or_event(std::span<const Use> uses, driver::Timepoint done, SpaceId space,
+                                                 uint32_t text) noexcept {
     if (cursor.next == cursor.end)
         return record_anew({done, space, text}, uses);
-    add_with_time(repeat(*cursor.last, done.value));
+    const Repeat launch = repeat(*cursor.last, done.value);
+    if (cursor.may_open != 0)
+        return add_to_another_event(launch);
+    add_with_time(launch);
 }
 
 // Records a launch that may repeat one before the last.
@@ -172,7 +186,7 @@ void repeat_without_time(uint64_t value) noexcept {
     cursor.last = &slot;
     if (cursor.may_skip != 0)
         return repeat_without_time(done.value);
-    repeat_with_time(uses, done, space, text);
+    repeat_with_time_or_event(uses, done, space, text);
 }
 
 }  // namespace
@@ -182,7 +196,7 @@ void record_launch(std::span<const Use> uses, driver::Timepoint done, SpaceId sp
     if (!repeats(*cursor.last, {done, space, text}, uses))
         return record_after_another(uses, done, space, text);
     if (cursor.may_skip == 0)
-        return repeat_with_time(uses, done, space, text);
+        return repeat_with_time_or_event(uses, done, space, text);
     repeat_without_time(done.value);
 }
 

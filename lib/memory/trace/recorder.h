@@ -61,7 +61,8 @@ struct alignas(64) Cursor {
     Launches::Slot* last = &no_launch;  // of the last launch
     uint64_t read_ticks = 0;  // when the counter was read last for a repeated launch
     uint32_t unread = 0;  // how many launches were expected without a time after that
-    uint32_t may_skip = 0;  // how many of them are left; not 0: `open` exists and has room for them
+    uint16_t may_skip = 0;  // how many of them are left in `open`, which exists and has room for them
+    uint16_t may_open = 0;  // how many events more they may fill
     Event* next = nullptr;
     Event* end = nullptr;
     uint64_t last_ticks = 0;
@@ -82,7 +83,7 @@ struct alignas(64) Cursor {
     // The thread's last event is not one of repeated launches, or is not in its chunk.
     void close_event() {
         open = nullptr;
-        may_skip = 0;
+        may_skip = may_open = 0;
     }
 };
 [[gnu::tls_model("initial-exec")]] extern constinit thread_local Cursor cursor;
