@@ -37,10 +37,8 @@ Result<std::unique_ptr<driver::Queue>> CudaQueue::create(const QueueServices& se
 }
 
 CudaQueue::CudaQueue(const QueueServices& services, Stream stream, Event tail, std::unique_ptr<PinnedCounter> counter)
-    : ForeignQueue("polder-cuda"), services_(services), context_(services.context), stream_(stream),
-      counter_(std::move(counter)), tail_(tail) {
-    publish_in(counter_->value());
-}
+    : ForeignQueue("polder-cuda", &counter->value()), services_(services), context_(services.context), stream_(stream),
+      counter_(std::move(counter)), tail_(tail) {}
 
 CudaQueue::~CudaQueue() {
     finish();

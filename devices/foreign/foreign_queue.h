@@ -65,8 +65,13 @@ public:
     }
 
 protected:
-    // The name is the thread's, at most 15 characters.
-    explicit ForeignQueue(const char* thread_name) : thread_name_(thread_name) {}
+    // The name is the thread's, at most 15 characters. `word`: the timeline's counter when the device writes it; lives as long as the queue.
+    explicit ForeignQueue(const char* thread_name, std::atomic<uint64_t>* word = nullptr) : thread_name_(thread_name) {
+        if (word) {
+            word_ = word;
+            publish_at(*word);
+        }
+    }
     ~ForeignQueue() override = default;
     // Waits until everything is complete, and ends the thread.
     void finish();
@@ -142,11 +147,6 @@ protected:
         return true;
     }
     void publish(uint64_t value) { word_->store(value, std::memory_order_release); }
-    // The device writes the timeline's counter.
-    void publish_in(std::atomic<uint64_t>& word) {
-        word_ = &word;
-        publish_at(word);
-    }
 
     // Of ForkParticipant. A derived class may add conditions.
     [[nodiscard]] bool is_quiet() const override POLDER_NO_THREAD_SAFETY_ANALYSIS {
@@ -488,7 +488,8 @@ void ForeignQueue<Operation>::forget_threads() {
     forget_pushed(Where::in_child);
     pushed_ = submitted_;
     completed_.store(submitted_);
-    publish_in(completed_);
+    word_ = &completed_;
+    publish_at(completed_);
 }
 
 }  // namespace polder::devices

@@ -32,7 +32,8 @@ void* current_context() {
 }
 
 // What a launch of a row costs beside the launch itself: a query of the thread's context and, where the application has made another one
-// current, a change of it and back. No events, no queries, one write of the counter for each 64 and more.
+// current, a change of it and back. No events, no queries, at most one write of the counter (for each 64 and more; the queue's thread may have
+// written it before).
 TEST_F(CudaDriver, ALaunchOfARowIsOneCallBesideTheContext) {
     constexpr std::array functions{"cuLaunchKernel",   "cuCtxGetCurrent", "cuCtxSetCurrent", "cuStreamWriteValue64_v2",
                                    "cuEventCreate",    "cuEventRecord",   "cuEventQuery",    "cuStreamQuery",
@@ -55,10 +56,16 @@ TEST_F(CudaDriver, ALaunchOfARowIsOneCallBesideTheContext) {
         return calls;
     };
     using Calls = std::array<uint64_t, functions.size()>;
-    EXPECT_EQ(calls_of_a_row(), (Calls{64, 65, 0, 1, 0, 0, 0, 0, 0}));
+    const auto expect_calls = [&](uint64_t changes) {
+        const Calls calls = calls_of_a_row();
+        const uint64_t writes = calls[3];
+        EXPECT_LE(writes, 1u);
+        EXPECT_EQ(calls, (Calls{64, 64 + writes, changes, writes, 0, 0, 0, 0, 0}));
+    };
+    expect_calls(0);
     const RetainedContext other(1);
     set_current(other.handle());
-    EXPECT_EQ(calls_of_a_row(), (Calls{64, 65, 128, 1, 0, 0, 0, 0, 0}));
+    expect_calls(128);
     EXPECT_EQ(current_context(), other.handle());
     set_current(nullptr);
 }
