@@ -301,3 +301,68 @@ def test_scaling_of_gradients(device):
     assert results[0][0] == results[1][0] == [8, 16, 16, 8, 8, 16]
     torch.testing.assert_close(results[1][1], results[0][1])
     assert torch.opencl.fallbacks() == {}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("norm", ["layer", "batch", "batch of few channels"])
+def test_statistics_of_half_precision_are_not_rounded_to_it(norm, dtype, device):
+    shape = (8, 2 if "few" in norm else 40, 10)
+    x, weight, bias = (3 * randn(*shape) + 20).to(dtype), randn(shape[1]).to(dtype), randn(shape[1]).to(dtype)
+
+    def results(x, weight, bias):
+        if norm == "layer":
+            return torch.native_layer_norm(x.transpose(1, 2), weight.shape, weight, bias, 1e-5)
+        return torch.native_batch_norm(x, weight, bias, None, None, True, 0.1, 1e-5)
+
+    # float32, as on CUDA. The CPU rounds mean and 1 / deviation to the type of x.
+    on_cpu, exact = results(x, weight, bias), results(x.double(), weight.double(), bias.double())
+    got = [result.cpu() for result in results(x.to(device), weight.to(device), bias.to(device))]
+    assert [result.dtype for result in got] == [dtype, torch.float32, torch.float32]
+    for mine, theirs, true in zip(got, on_cpu, exact):
+        assert (mine - true).abs().max() <= 1.001 * (theirs - true).abs().max()
+    for mine, true in zip(got[1:], exact[1:]):
+        torch.testing.assert_close(mine.double(), true, rtol=1e-5, atol=1e-6)
+
+
+def test_the_gradient_of_attention_with_dropout(device):
+    if not torch.opencl.get_device_properties(device).has_fp64:
+        pytest.skip("no double precision")
+    x, weights, out = (randn(*shape).double().to(device).requires_grad_() for shape in ((5, 2, 4), (12, 4), (4, 4)))
+
+    def attend(x, weights, out):
+        # The same elements are dropped in each call, so that differences of results are those of one function.
+        torch.manual_seed(5)
+        return F.multi_head_attention_forward(x, x, x, 4, 2, weights, None, None, None, False, 0.5, out, None)[0]
+
+    assert (attend(x, weights, out) == attend(x, weights, out)).all()
+    assert torch.autograd.gradcheck(attend, (x, weights, out), fast_mode=True)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_of_attention_are_not_rounded_to_half_precision(dtype, masked, device):
+    q, k, v = ((3 * randn(2, 3, 40, size)).to(dtype) for size in (32, 33, 24))
+    k, bias = k[..., :32], randn(40, 40).to(dtype) if masked else None
+
+    def results(where, dtype):
+        inputs = [x.detach().to(where, dtype).requires_grad_() for x in (q, k, v)]
+        out = F.scaled_dot_product_attention(*inputs, attn_mask=None if bias is None else bias.to(where, dtype), is_causal=not masked)
+        return [x.detach().cpu().double() for x in (out, *torch.autograd.grad(out, inputs, torch.ones_like(out)))]
+
+    # Rounded, scores of 30 would change their exponentials by a hundredth: ten times the error of the CPU.
+    for mine, theirs, true in zip(results(device, dtype), results("cpu", dtype), results("cpu", torch.float64)):
+        assert (mine - true).abs().max() <= 2 * (theirs - true).abs().max() + torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("norm", ["layer", "group"])
+def test_norms_whose_parameters_are_more_exact_than_their_input(norm, dtype, device):
+    x, weight, bias, seed = randn(6, 12).to(dtype), randn(12), randn(13)[:12], randn(6, 12).to(dtype)
+
+    def results(where):
+        inputs = [value.detach().to(where).requires_grad_() for value in (x, weight, bias)]
+        out = F.layer_norm(inputs[0], (12,), *inputs[1:]) if norm == "layer" else F.group_norm(inputs[0], 3, *inputs[1:])
+        return [out.detach().cpu(), *(g.cpu() for g in torch.autograd.grad(out, inputs, seed.to(where)))]
+
+    for mine, theirs in zip(results(device), results("cpu")):
+        torch.testing.assert_close(mine, theirs, rtol=2e-2, atol=2e-2)

@@ -1,6 +1,7 @@
 // Scaled dot product attention: scores by one product, then scale, mask and softmax in one kernel, then the product with the values.
 // The gradient computes the probabilities again from the scores and the saved logarithms of their sums, so that between the two
-// passes only these are kept. Dropout, and queries that share keys, take PyTorch's own composition of operators.
+// passes only these are kept. Scores have the type that is computed in: rounded to half precision, their exponentials would be wrong in the third
+// digit. Dropout, and queries that share keys, take PyTorch's own composition of operators.
 #include "gemm.h"
 #include "native.h"
 #include "rows.h"
@@ -25,48 +26,68 @@ int64_t choose(const Tensor& query, const Tensor& key, const Tensor& value, cons
     const bool is_fused =
         has_four && dropout == 0 && !shares_keys && query.numel() > 0 && key.numel() > 0 && value.numel() > 0 &&
         query.size(0) == key.size(0) && query.size(1) == key.size(1) && query.size(0) == value.size(0) &&
-        query.size(1) == value.size(1) && !(is_there(mask) && mask->requires_grad()) &&
+        query.size(1) == value.size(1) && query.size(3) == key.size(3) && key.size(2) == value.size(2) &&
+        !(is_there(mask) && mask->requires_grad()) &&
         is_supported(query.scalar_type(), opencl_device(query).has_double) && query.is_floating_point();
     return static_cast<int64_t>(is_fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
-// For processors, float and no bias: a row by one work-item in vectors of 8, without barriers, and of a causal row only the keys that
+// For processors, float and no bias: a row by one work-item in vectors of WIDTH, without barriers, and of a causal row only the keys that
 // its query sees. Rows are long enough for these vectors, and groups have several.
 constexpr int64_t vector_rows = 16;
-const char* const vector_kernels = R"(
+const char* const vectors_of_8 = R"(
+#define WIDTH 8
 typedef float8 V;
+typedef int8 I;
+#define VLOAD vload8
+#define VSTORE vstore8
+#define LANES ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
+#define SUM(v_) SUM8(v_)
+#define GREATEST(v_) GREATEST8(v_)
+)";
+const char* const vectors_of_16 = R"(
+#define WIDTH 16
+typedef float16 V;
+typedef int16 I;
+#define VLOAD vload16
+#define VSTORE vstore16
+#define LANES ((int16)(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+#define SUM(v_) SUM8((v_.lo + v_.hi))
+#define GREATEST(v_) GREATEST8(fmax(v_.lo, v_.hi))
+)";
+const char* const vector_kernels = R"(
 #define PARAMETERS long n, long queries, int is_causal, float scale, long rows
 #define FOR_ROWS for (long row = get_group_id(0) * ROWS, end = min(rows, row + ROWS); row < end; ++row)
 // Keys [0, seen) are seen; vectors cover [0, whole), of which the last one may have keys that are not.
-#define ROW long base = row * n, seen = is_causal ? min(n, row % queries + 1) : n, whole = min((seen + 7) / 8 * 8, n / 8 * 8);
-#define LANES ((int8)(0, 1, 2, 3, 4, 5, 6, 7))
-#define ONLY_SEEN(v_, other_) (i + 8 > seen ? select((V)(other_), v_, (int8)(seen - i) > LANES) : (v_))
+#define ROW long base = row * n, seen = is_causal ? min(n, row % queries + 1) : n, \
+  whole = min((seen + WIDTH - 1) / WIDTH * WIDTH, n / WIDTH * WIDTH);
+#define ONLY_SEEN(v_, other_) (i + WIDTH > seen ? select((V)(other_), v_, (I)(seen - i) > LANES) : (v_))
 #define SUM8(v_) ((v_.s0 + v_.s4) + (v_.s1 + v_.s5) + ((v_.s2 + v_.s6) + (v_.s3 + v_.s7)))
+#define GREATEST8(v_) fmax(fmax(fmax(v_.s0, v_.s4), fmax(v_.s1, v_.s5)), fmax(fmax(v_.s2, v_.s6), fmax(v_.s3, v_.s7)))
 kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 void attend(global float* scores, global float* sums, PARAMETERS) {
   FOR_ROWS {
     ROW
     global float* s = scores + base;
     V greatest = -INFINITY;
-    for (long i = 0; i < whole; i += 8) {
-      V v = ONLY_SEEN(vload8(0, s + i) * scale, -INFINITY);
+    for (long i = 0; i < whole; i += WIDTH) {
+      V v = ONLY_SEEN(VLOAD(0, s + i) * scale, -INFINITY);
       greatest = select(greatest, v, v > greatest);
     }
-    float m = fmax(fmax(fmax(greatest.s0, greatest.s4), fmax(greatest.s1, greatest.s5)),
-                   fmax(fmax(greatest.s2, greatest.s6), fmax(greatest.s3, greatest.s7)));
+    float m = GREATEST(greatest);
     for (long i = whole; i < seen; ++i) m = fmax(m, s[i] * scale);
     float from = m == -INFINITY ? 0 : m, sum = 0;
-    V sum8 = 0;
-    for (long i = 0; i < whole; i += 8) {
-      V e = ONLY_SEEN(exp(vload8(0, s + i) * scale - from), 0);
-      vstore8(e, 0, s + i);
-      sum8 += e;
+    V sums_of_lanes = 0;
+    for (long i = 0; i < whole; i += WIDTH) {
+      V e = ONLY_SEEN(exp(VLOAD(0, s + i) * scale - from), 0);
+      VSTORE(e, 0, s + i);
+      sums_of_lanes += e;
     }
     for (long i = whole; i < seen; ++i) { s[i] = exp(s[i] * scale - from); sum += s[i]; }
-    sum += SUM8(sum8);
+    sum += SUM(sums_of_lanes);
     // A query that may see no key has probabilities of 0.
     float factor = sum > 0 || sum != sum ? 1 / sum : 0;
-    for (long i = 0; i < whole; i += 8) vstore8(vload8(0, s + i) * factor, 0, s + i);
+    for (long i = 0; i < whole; i += WIDTH) VSTORE(VLOAD(0, s + i) * factor, 0, s + i);
     for (long i = whole; i < seen; ++i) s[i] *= factor;
     for (long i = max(whole, seen); i < n; ++i) s[i] = 0;
     sums[row] = from + log(sum);
@@ -81,15 +102,15 @@ void attend_grad(global float* scores, global const float* sums, global float* g
     global float* g = grad + base;
     float shift = sums[row], dot = 0;
     if (shift == -INFINITY) shift = INFINITY;  // no key is seen: all are 0
-    V dot8 = 0;
-    for (long i = 0; i < whole; i += 8) {
-      V p = ONLY_SEEN(exp(vload8(0, s + i) * scale - shift), 0);
-      vstore8(p, 0, s + i);
-      dot8 += p * ONLY_SEEN(vload8(0, g + i), 0);
+    V dots_of_lanes = 0;
+    for (long i = 0; i < whole; i += WIDTH) {
+      V p = ONLY_SEEN(exp(VLOAD(0, s + i) * scale - shift), 0);
+      VSTORE(p, 0, s + i);
+      dots_of_lanes += p * ONLY_SEEN(VLOAD(0, g + i), 0);
     }
     for (long i = whole; i < seen; ++i) { s[i] = exp(s[i] * scale - shift); dot += s[i] * g[i]; }
-    dot += SUM8(dot8);
-    for (long i = 0; i < whole; i += 8) vstore8(ONLY_SEEN(vload8(0, s + i) * (vload8(0, g + i) - dot) * scale, 0), 0, g + i);
+    dot += SUM(dots_of_lanes);
+    for (long i = 0; i < whole; i += WIDTH) VSTORE(ONLY_SEEN(VLOAD(0, s + i) * (VLOAD(0, g + i) - dot) * scale, 0), 0, g + i);
     for (long i = whole; i < seen; ++i) g[i] = s[i] * (g[i] - dot) * scale;
     for (long i = max(whole, seen); i < n; ++i) s[i] = g[i] = 0;
   }
@@ -100,7 +121,7 @@ void attend_grad(global float* scores, global const float* sums, global float* g
 const char* const kernels = R"(
 #define MASKED(i) (is_causal && (i) > q)
 #if HAS_BIAS
-#define SCORE(i) (LOADX(scores, base + (i)) * scale + LOADX(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column))
+#define SCORE(i) (LOADX(scores, base + (i)) * scale + LOADB(bias, b * bias_batch + h * bias_head + q * bias_row + (i) * bias_column))
 #else
 #define SCORE(i) (LOADX(scores, base + (i)) * scale)
 #endif
@@ -108,7 +129,7 @@ const char* const kernels = R"(
 #define PLACE local T shared[ITEMS]; int lane = get_local_id(0); long row = get_group_id(0), base = row * n, q = row % queries, \
     h = row / queries % heads, b = row / queries / heads;
 )";
-const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums, global const X_T* bias, PARAMETERS) {
+const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums, global const B_T* bias, PARAMETERS) {
   PLACE
   T m = -INFINITY;
   // Without branches, so that items are lanes of vectors.
@@ -134,7 +155,7 @@ const char* const forward_kernel = R"(attend(global X_T* scores, global T* sums,
 )";
 // scores become probabilities, and grad (of the probabilities) that of the unscaled scores.
 const char* const backward_kernel =
-    R"(attend_grad(global X_T* scores, global const T* sums, global const X_T* bias, global X_T* grad, PARAMETERS) {
+    R"(attend_grad(global X_T* scores, global const T* sums, global const B_T* bias, global X_T* grad, PARAMETERS) {
   PLACE
   T shift = sums[row], dot = 0;
   for (long i = lane; i < n; i += ITEMS) {
@@ -165,14 +186,15 @@ Attention attention_of(const Tensor& query, const Tensor& key, const OptionalTen
 
 Tensor scores_of(const Attention& attention) {
     const Tensor &q = attention.query, &k = attention.key;
-    Tensor scores = at::empty({q.size(0), q.size(1), q.size(2), k.size(2)},
-                              q.options().memory_format(at::MemoryFormat::Contiguous));
+    Tensor scores =
+        at::empty({q.size(0), q.size(1), q.size(2), k.size(2)},
+                  q.options().dtype(compute_type(q.scalar_type())).memory_format(at::MemoryFormat::Contiguous));
     multiply({q, k.transpose(2, 3), scores});
     return scores;
 }
 
 bool goes_by_vectors(const Attention& attention) {
-    return !opencl_device(attention.query).is_gpu && attention.query.scalar_type() == at::kFloat &&
+    return !opencl_device(attention.query).is_gpu && compute_type(attention.query.scalar_type()) == at::kFloat &&
            !is_there(attention.bias);
 }
 
@@ -180,8 +202,10 @@ bool goes_by_vectors(const Attention& attention) {
 void run_vectors(const Attention& attention, const char* name, const Tensor& scores, const Tensor& sums,
                  const Tensor& grad) {
     const Device& device = opencl_device(scores);
-    Launch launch(device, kernel_of(device, std::string(name) + " by vectors", name,
-                                    [] { return "#define ROWS " + std::to_string(vector_rows) + vector_kernels; }));
+    Launch launch(device, kernel_of(device, std::string(name) + " by vectors", name, [&] {
+                      return "#define ROWS " + std::to_string(vector_rows) +
+                             (device.float_lanes >= 16 ? vectors_of_16 : vectors_of_8) + vector_kernels;
+                  }));
     launch.written(scores).written(sums);
     if (grad.defined())
         launch.written(grad);
@@ -199,11 +223,13 @@ void add_parameters(Launch& launch, const Attention& attention) {
 }
 
 Kernel& kernel_for(const Attention& attention, const char* name, const char* body) {
-    const auto type = attention.query.scalar_type();
+    const auto type = compute_type(attention.query.scalar_type());
     const bool has_bias = is_there(attention.bias);
-    const std::string key = std::string(name) + (has_bias ? " biased " : " ") + short_name(type);
+    const auto bias_type = has_bias ? attention.bias->scalar_type() : type;
+    const std::string key = std::string(name) + " " + short_name(type) + (has_bias ? short_name(bias_type) : "");
     return kernel_of(opencl_device(attention.query), key, name, [&] {
-        return row_macros(type) + "#define HAS_BIAS " + (has_bias ? "1" : "0") + kernels + row_kernel + body;
+        return row_macros(type) + access_macros("B", bias_type) + "#define B_T " + storage_name(bias_type) + "\n" +
+               "#define HAS_BIAS " + (has_bias ? "1" : "0") + kernels + row_kernel + body;
     });
 }
 

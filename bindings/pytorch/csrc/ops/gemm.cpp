@@ -96,6 +96,11 @@ void multiply(const Product& product) {
     const Device& device = opencl_device(out);
     const auto type = out.scalar_type();
     check_supported(type, device.index, "a matrix product");
+    const auto computed_as = compute_type(type);
+    TORCH_CHECK(
+        compute_type(product.a.scalar_type()) == computed_as && compute_type(product.b.scalar_type()) == computed_as &&
+            (!product.c.defined() || compute_type(product.c.scalar_type()) == computed_as),
+        "opencl: a matrix product of ", product.a.scalar_type(), " and ", product.b.scalar_type(), " in ", type);
     const bool has_c = product.c.defined() && product.beta.toComplexDouble() != 0.0;
     const Operand to(out);
     Factors factors{device,

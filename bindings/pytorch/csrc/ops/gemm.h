@@ -9,7 +9,8 @@
 namespace torch_opencl {
 
 // a [..., M, K], b [..., K, N], out [..., M, N] with zero, one or two batch dimensions, all of the same number; sizes of 1 in a
-// batch dimension of a or b are broadcast. c, when defined, is expanded to out's shape. beta == 0: c is not read.
+// batch dimension of a or b are broadcast. c, when defined, is expanded to out's shape. beta == 0: c is not read. The matrices may be stored in
+// different types that are computed in one (compute_type); sizes are not checked.
 struct Product {
     const at::Tensor& a;
     const at::Tensor& b;

@@ -149,7 +149,7 @@ void multiply_blocks(const Factors& given) {
     const int64_t size = element_bytes(factors);
     const int64_t depth = depth_for(factors);
     const bool a_is_transposed = has_dense_rows(factors.a);
-    const bool is_stored_as_computed = compute_type(factors.type) == factors.type;
+    const bool is_stored_as_computed = compute_type(factors.a.type()) == factors.a.type();
     const bool a_is_packed = a_is_transposed || !is_stored_as_computed;
     // One item copies vectors, because the place of each item's element is a value of its own after a barrier, and items would gather.
     const bool a_has_vectors = a_is_transposed && is_stored_as_computed;

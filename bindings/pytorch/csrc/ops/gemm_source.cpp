@@ -103,8 +103,13 @@ Shape shape_of(const Factors& factors) {
 
 std::string product_macros(const Factors& factors, bool b_is_dense) {
     std::string text = compute_type_macros(factors.type);
-    for (const char* name : {"A", "B", "C", "O"})
-        text += access_macros(name, factors.type) + "#define " + name + "S " + storage_name(factors.type) + "\n";
+    const auto matrix = [&](const char* name, const Operand& operand) {
+        text += access_macros(name, operand.type()) + "#define " + name + "S " + storage_name(operand.type()) + "\n";
+    };
+    matrix("A", factors.a);
+    matrix("B", factors.b);
+    matrix("C", factors.c);
+    matrix("O", factors.out);
     text += std::string("#define HAS_C ") + (factors.has_c ? "1\n" : "0\n");
     const Tile tile = tile_of(factors);
     text += "#define TILE_ROWS " + std::to_string(tile.rows) + "\n#define LANES " + std::to_string(tile.lanes) +
@@ -115,7 +120,10 @@ std::string product_macros(const Factors& factors, bool b_is_dense) {
 }
 
 std::string product_key(const Factors& factors, bool b_is_dense) {
-    return std::to_string(tile_of(factors).lanes) + short_name(factors.type) +
+    std::string types = short_name(factors.type);
+    for (const Operand* operand : {&factors.a, &factors.b, &factors.c})
+        types += operand->type() == factors.type ? "=" : short_name(operand->type());
+    return std::to_string(tile_of(factors).lanes) + types +
            (factors.has_c ? std::string("c") + c_column(factors) : "") + (b_is_dense ? "b" : "");
 }
 

@@ -37,6 +37,7 @@ public:
     explicit Operand(at::Tensor matrix);
     [[nodiscard]] int64_t size(size_t dim) const { return sizes_[dim]; }
     [[nodiscard]] int64_t stride(size_t dim) const { return strides_[dim]; }
+    [[nodiscard]] c10::ScalarType type() const { return tensor_.scalar_type(); }
     // Its first element is the matrix's.
     [[nodiscard]] const at::Tensor& tensor() const { return tensor_; }
     [[nodiscard]] Operand contiguous() const { return Operand(tensor_.contiguous()); }
@@ -53,7 +54,7 @@ struct Factors {
     const Product& product;
     Operand a, b, c, out;
     bool has_c;
-    c10::ScalarType type;
+    c10::ScalarType type;  // of the result; the others are computed in the same type
 };
 
 Tile tile_of(const Factors& factors);

@@ -86,55 +86,62 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm(const Tensor& input, at::IntArrayR
 
 const char* const layer_grad =
     R"(layer_grad(global const X_T* grad, global const X_T* in, global const T* means, global const T* rstds,
-                global const X_T* weight, int has_weight, global X_T* out, long n) {
+                global const P_T* weight, int has_weight, global X_T* out, long n) {
   local T shared[ITEMS];
   int lane = get_local_id(0);
   long base = get_group_id(0) * n;
   T mean = means[get_group_id(0)], rstd = rstds[get_group_id(0)], s = 0, p = 0;
   for (long i = lane; i < n; i += ITEMS) {
-    T g = LOADX(grad, base + i) * (has_weight ? LOADX(weight, i) : (T)1);
+    T g = LOADX(grad, base + i) * (has_weight ? (T)LOADP(weight, i) : (T)1);
     s += g; p += g * (LOADX(in, base + i) - mean) * rstd;
   }
   REDUCE_SUM(s);
   REDUCE_SUM(p);
   s /= n; p /= n;
   for (long i = lane; i < n; i += ITEMS) {
-    T g = LOADX(grad, base + i) * (has_weight ? LOADX(weight, i) : (T)1);
+    T g = LOADX(grad, base + i) * (has_weight ? (T)LOADP(weight, i) : (T)1);
     STOREX(out, base + i, rstd * (g - s - (LOADX(in, base + i) - mean) * rstd * p));
   }
 }
 kernel void layer_grad_weight(global const X_T* grad, global const X_T* in, global const T* means, global const T* rstds,
-                              global X_T* weight, global X_T* bias, int has_weight, int has_bias, long n, long rows) {
+                              global P_T* weight, global P_T* bias, int has_weight, int has_bias, long n, long rows) {
   long i = get_global_id(0);
   T w = 0, b = 0;
   for (long r = 0; r < rows; ++r) {
     T g = LOADX(grad, r * n + i);
     b += g; w += g * (LOADX(in, r * n + i) - means[r]) * rstds[r];
   }
-  if (has_weight) STOREX(weight, i, w);
-  if (has_bias) STOREX(bias, i, b);
+  if (has_weight) STOREP(weight, i, w);
+  if (has_bias) STOREP(bias, i, b);
 }
 )";
 
 std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const Tensor& input, at::IntArrayRef shape,
                                                        const Tensor& mean, const Tensor& rstd,
                                                        const std::optional<Tensor>& weight,
-                                                       const std::optional<Tensor>&, std::array<bool, 3> mask) {
+                                                       const std::optional<Tensor>& bias, std::array<bool, 3> mask) {
     const Tensor g = grad.contiguous(), in = input.contiguous(),
                  w = or_none(weight).defined() ? weight->contiguous() : Tensor();
     const int64_t n = c10::multiply_integers(shape), rows = n > 0 ? in.numel() / n : 0;
+    // The parameters may have more precision than the input.
+    const Tensor& typical = w.defined() ? w : or_none(bias);
+    const auto parameter_options = typical.defined() ? typical.options() : in.options();
+    const auto parameter_type = c10::typeMetaToScalarType(parameter_options.dtype());
     Tensor grad_in, grad_weight, grad_bias;
     if (mask[0])
         grad_in = at::zeros_like(in);
     if (mask[1])
-        grad_weight = at::zeros(shape, in.options());
+        grad_weight = at::zeros(shape, parameter_options);
     if (mask[2])
-        grad_bias = at::zeros(shape, in.options());
+        grad_bias = at::zeros(shape, parameter_options);
     if (in.numel() == 0)
         return {grad_in, grad_weight, grad_bias};
     const Device& device = opencl_device(in);
-    const auto source = [&] { return row_macros(in.scalar_type()) + row_kernel + layer_grad; };
-    const std::string type = short_name(in.scalar_type());
+    const auto source = [&] {
+        return row_macros(in.scalar_type()) + access_macros("P", parameter_type) + "#define P_T " +
+               storage_name(parameter_type) + "\n" + row_kernel + layer_grad;
+    };
+    const std::string type = std::string(short_name(in.scalar_type())) + short_name(parameter_type);
     const Tensor m = mean.contiguous(), r = rstd.contiguous();
     if (mask[0]) {
         Launch launch(device, kernel_of(device, "layer grad " + type, "layer_grad", source));
