@@ -237,3 +237,60 @@ def test_views_that_are_conjugated_or_negated_are_copied(device):
     expected.conj().copy_(x)
     torch.imag(expected.conj())[0].fill_(7)
     assert torch.equal(target.cpu(), expected)
+
+
+@pytest.mark.parametrize("operator", [
+    torch.mm, torch.matmul, lambda a, b: torch.bmm(a[None], b[None]), lambda a, b: torch.mv(a, b[:, 0]),
+    lambda a, b: torch.addmm(a[:, :1], a, b), lambda a, b: torch.addmv(a[:, 0], a, b[:, 0]), lambda a, b: torch.nn.functional.linear(a, b.t()),
+    lambda a, b: torch.baddbmm(a[None, :, :1], a[None], b[None]), lambda a, b: torch.addbmm(a[:, :1], a[None], b[None]),
+    lambda a, b: torch.einsum("ij,jk->ik", a, b), lambda a, b: torch.nn.functional.conv1d(a[None], b.t()[..., None])])
+@pytest.mark.parametrize("types", [(torch.float32, torch.float16), (torch.float16, torch.float32), (torch.float64, torch.float32),
+                                   (torch.int64, torch.float32)])
+def test_factors_of_different_types(operator, types, device):
+    # A model in half precision whose input is not, and the other way round.
+    a, b = torch.ones(4, 4, dtype=types[0]), torch.ones(4, 4, dtype=types[1])
+    for where in ("cpu", device):
+        with pytest.raises(RuntimeError, match="dtype|scalar type|should be the same|type of input"):
+            operator(a.to(where), b.to(where))
+
+
+@pytest.mark.parametrize("operator,shapes", [
+    (torch.mm, [(3, 4), (5, 6), (3, 6)]), (torch.mm, [(2, 3, 4), (4, 6), (3, 6)]), (torch.bmm, [(2, 3, 4), (2, 5, 6), (2, 3, 6)]),
+    (torch.bmm, [(2, 3, 4), (3, 4, 6), (2, 3, 6)]), (torch.addmm, [(6,), (3, 4), (5, 6), (3, 6)]), (torch.addmm, [(7,), (3, 4), (4, 6), (3, 6)]),
+    (torch.baddbmm, [(2, 3, 6), (2, 3, 4), (2, 5, 6), (2, 3, 6)]), (torch.addmv, [(3,), (3, 4), (5,), (3,)])])
+def test_factors_that_do_not_fit_with_a_result_given(operator, shapes, device):
+    for where in ("cpu", device):
+        *inputs, out = (torch.ones(shape, device=where) for shape in shapes)
+        with pytest.raises(RuntimeError):
+            operator(*inputs, out=out)
+
+
+def test_results_of_another_type(device):
+    x, place = torch.ones(4, 4, device=device), torch.tensor([0, 1], device=device)
+    for dtype in (torch.float16, torch.int64):
+        with pytest.raises(RuntimeError, match="dtype"):
+            torch.mm(x, x, out=torch.empty(4, 4, device=device, dtype=dtype))
+        with pytest.raises(RuntimeError, match="same scalar type"):
+            torch.index_select(x, 0, place, out=torch.empty(2, 4, device=device, dtype=dtype))
+        with pytest.raises(RuntimeError, match="dtypes match"):
+            x.clone().index_put_((place,), torch.ones(2, 4, device=device, dtype=dtype))
+    with pytest.raises(RuntimeError, match="scalar type"):
+        torch.nn.functional.cross_entropy(x, torch.zeros(4, dtype=torch.long, device=device), weight=torch.ones(4, device=device).half())
+    with pytest.raises(NotImplementedError, match="softmax"):
+        torch.softmax(x.long(), 1)
+
+
+def test_an_attention_whose_sizes_do_not_fit(device):
+    q = torch.ones(1, 2, 4, 8, device=device)
+    for key, value in ((torch.ones(1, 2, 4, 9), torch.ones(1, 2, 4, 8)), (torch.ones(1, 2, 5, 8), torch.ones(1, 2, 4, 8))):
+        with pytest.raises(RuntimeError):
+            torch.nn.functional.scaled_dot_product_attention(q, key.to(device), value.to(device))
+
+
+def test_an_input_that_was_not_moved(device):
+    image, weight = torch.ones(1, 2, 5, 5), torch.ones(3, 2, 3, 3, device=device)
+    for program in (lambda: torch.nn.functional.conv2d(image, weight), lambda: torch.cat([weight, torch.ones(3, 2, 3, 3)]),
+                    lambda: torch.mm(image[0, 0], torch.ones(5, 5, device=device)),
+                    lambda: torch.mm(torch.ones(5, 5, device=device), image[0, 0], out=image[0, 1])):
+        with pytest.raises(RuntimeError, match="same device"):
+            program()

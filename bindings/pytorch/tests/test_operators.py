@@ -54,15 +54,24 @@ def is_dense(tensor):
     return reach == tensor.numel() and 0 not in tensor.stride()
 
 
+def is_part(tensor):
+    """Whether the storage has more than the tensor's elements."""
+    return tensor.numel() * tensor.element_size() < tensor.untyped_storage().nbytes() and not tensor.is_conj() and not tensor.is_neg()
+
+
 def moved(value, device):
     if isinstance(value, torch.Tensor):
         copy = value.detach().to(device)
-        if not value.is_contiguous() and value.dim() > 0 and value.numel() > 1:
+        if value.layout == torch.strided and not value.is_quantized and is_part(value):
+            # A sample may read around its view: torch.as_strided takes places of the storage.
+            whole = torch.empty(0, dtype=value.dtype).set_(value.detach().untyped_storage())
+            copy = whole.to(device).as_strided(value.shape, value.stride(), value.storage_offset())
+        elif not value.is_contiguous() and value.dim() > 0 and value.numel() > 1:
             # The same strides there.
             base = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
             copy = base.copy_(copy) if is_dense(value) else copy
         return copy.requires_grad_(value.requires_grad)
-    if isinstance(value, torch.device):
+    if isinstance(value, torch.device) or (isinstance(value, str) and value == "cpu"):
         return torch.device(device)
     if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
         parts = [moved(part, device) for part in value]

@@ -277,6 +277,10 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
                    int64_t groups) {
     const Tensor added = bias ? *bias : Tensor();
     const Parameters p = deep_parameters(stride, padding, dilation, groups);
+    TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "Input type (", input.scalar_type(), ") and weight type (",
+                weight.scalar_type(), ") should be the same");
+    TORCH_CHECK(!added.defined() || input.scalar_type() == added.scalar_type(), "Input type (", input.scalar_type(),
+                ") and bias type (", added.scalar_type(), ") should be the same");
     const at::DimVector more = deep(output_padding, 0);
     const Tensor in = deep(input.contiguous()), w = deep(weight.contiguous());
     at::DimVector sizes{in.size(0), transposed ? w.size(1) * groups : w.size(0)};

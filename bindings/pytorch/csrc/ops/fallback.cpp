@@ -20,7 +20,27 @@ Counts& counts() {
     return *it;
 }
 
+// An operator runs on the CPU for a tensor of this backend. A first tensor that is on the CPU already is a program's error, such as an input
+// that was not moved to the device of the weights; the copies there and back would hide it.
+void check_first_tensor(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+    const auto arguments = torch::jit::last(stack, op.schema().arguments().size());
+    const at::Tensor* first = nullptr;
+    for (const c10::IValue& argument : arguments) {
+        if (!argument.isTensor() || !argument.toTensor().defined())
+            continue;
+        const at::Tensor& tensor = argument.toTensor();
+        if (!first && (!tensor.is_cpu() || tensor.dim() == 0))
+            return;
+        if (!first)
+            first = &tensor;
+        TORCH_CHECK(!tensor.is_privateuseone(),
+                    "Expected all tensors to be on the same device, but found at least two devices, ", first->device(),
+                    " and ", tensor.device(), "!");
+    }
+}
+
 void run_on_cpu(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    check_first_tensor(op, *stack);
     const auto& name = op.operator_name();
     const std::string full = name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
     count_fallback(full);

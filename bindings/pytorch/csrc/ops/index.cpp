@@ -137,6 +137,8 @@ Tensor index_select(const Tensor& self, int64_t wrapped, const Tensor& index) {
     return self.dim() == 0 ? out.reshape({}) : out;
 }
 Tensor& index_select_out(const Tensor& self, int64_t dim, const Tensor& index, Tensor& out) {
+    TORCH_CHECK(out.scalar_type() == self.scalar_type(),
+                "index_select(): self and result must have the same scalar type");
     const Tensor made = torch_opencl::index_select(self, dim, index);
     at::native::resize_output(out, made.sizes());
     return out.copy_(made);
@@ -349,6 +351,9 @@ Tensor& index_out(const Tensor& self, const c10::List<std::optional<Tensor>>& in
 
 Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values, bool accumulate,
                    bool) {
+    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+                "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
+                " for the destination and ", values.scalar_type(), " for the source.");
     const bool is_fill = indices.size() == 1 && !accumulate && values.dim() == 0 && indices.get(0) &&
                          indices.get(0)->scalar_type() == at::kBool && indices.get(0)->sizes() == self.sizes();
     if (is_fill)
@@ -374,6 +379,9 @@ Tensor& cat_out(const at::ITensorListRef& tensors, int64_t wrapped, Tensor& out)
     int64_t dim = 0, length = 0;
     at::DimVector sizes;
     for (const Tensor& part : parts) {
+        TORCH_CHECK(part.device() == out.device(),
+                    "Expected all tensors to be on the same device, but found at least two devices, ", out.device(),
+                    " and ", part.device(), "!");
         if (is_skipped(part))
             continue;
         if (sizes.empty()) {

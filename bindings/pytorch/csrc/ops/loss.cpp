@@ -33,6 +33,11 @@ const char* const parameters =
     "global const X_T* in, global const long* target, global const X_T* weight, int has_weight, "
     "global X_T* out, global X_T* total, long samples, long classes, long inner, long ignored, int mean";
 
+void check_weight(const Tensor& self, const std::optional<Tensor>& weight) {
+    TORCH_CHECK(!weight || !weight->defined() || weight->scalar_type() == self.scalar_type(), "expected scalar type ",
+                self.scalar_type(), " but found ", weight->scalar_type());
+}
+
 Kernel& kernel_for(const Device& device, c10::ScalarType type, const char* name) {
     return kernel_of(device, std::string("nll ") + name + short_name(type), name, [&] {
         return row_macros(type) + at_target + "kernel void each(" + parameters + R"() {
@@ -69,6 +74,7 @@ kernel void gradient(global const X_T* grad, global const long* target, global c
 
 std::tuple<Tensor&, Tensor&> forward_out(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                          int64_t reduction, int64_t ignored, Tensor& out, Tensor& total) {
+    check_weight(self, weight);
     const Sizes sizes = sizes_of(self);
     const Tensor in = self.contiguous(), to = target.to(at::kLong).contiguous();
     const bool has_weight = weight && weight->defined();

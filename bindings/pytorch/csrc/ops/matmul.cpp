@@ -15,7 +15,36 @@ using at::Tensor;
 // The kernel writes rows of out while others read c or the factors, so out is neither of them in memory, except for c itself.
 bool overlaps(const Tensor& out, const Tensor& input) { return out.is_alias_of(input); }
 
+void check_types(const Tensor& a, const Tensor& b, const Tensor& out) {
+    for (const Tensor* other : {&b, &out})
+        TORCH_CHECK(a.device() == other->device(),
+                    "Expected all tensors to be on the same device, but found at least two devices, ", a.device(),
+                    " and ", other->device(), "!");
+    TORCH_CHECK(a.scalar_type() == b.scalar_type(),
+                "expected m1 and m2 to have the same dtype, but got: ", a.scalar_type(), " != ", b.scalar_type());
+    TORCH_CHECK(a.scalar_type() == out.scalar_type(), "Expected out tensor to have dtype ", a.scalar_type(),
+                ", but got ", out.scalar_type(), " instead");
+}
+
+// PyTorch checks the sizes where it makes the result, but not where the caller gives it.
+void check_matrices(const Tensor& a, const Tensor& b) {
+    TORCH_CHECK(a.dim() == 2, "self must be a matrix");
+    TORCH_CHECK(b.dim() == 2, "mat2 must be a matrix");
+    TORCH_CHECK(a.size(1) == b.size(0), "mat1 and mat2 shapes cannot be multiplied (", a.size(0), "x", a.size(1),
+                " and ", b.size(0), "x", b.size(1), ")");
+}
+void check_batches(const Tensor& a, const Tensor& b) {
+    TORCH_CHECK(a.dim() == 3, "batch1 must be a 3D tensor");
+    TORCH_CHECK(b.dim() == 3, "batch2 must be a 3D tensor");
+    TORCH_CHECK(a.size(0) == b.size(0) && a.size(2) == b.size(1),
+                "Expected size for first two dimensions of batch2 tensor to be: [", a.size(0), ", ", a.size(2),
+                "] but got: [", b.size(0), ", ", b.size(1), "].");
+}
+
 Tensor& run(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& alpha, const Scalar& beta, Tensor& out) {
+    check_types(a, b, out);
+    TORCH_CHECK(!c.defined() || c.scalar_type() == out.scalar_type(), "expected scalar type ", out.scalar_type(),
+                " but found ", c.scalar_type());
     const bool is_safe =
         !overlaps(out, a) && !overlaps(out, b) && (!c.defined() || !overlaps(out, c) || out.is_same(c));
     if (is_safe) {
@@ -46,20 +75,24 @@ bool is_complex(const Tensor& a, const Tensor& b, const Tensor& out) {
 }
 
 Tensor& mm_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    check_matrices(a, b);
     at::native::resize_output(out, {a.size(0), b.size(1)});
     return is_complex(a, b, out) ? run_complex(a, b, out) : run(a, b, {}, 1, 0, out);
 }
 Tensor& bmm_out(const Tensor& a, const Tensor& b, Tensor& out) {
+    check_batches(a, b);
     at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
     return is_complex(a, b, out) ? run_complex(a, b, out) : run(a, b, {}, 1, 0, out);
 }
 Tensor& addmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                   Tensor& out) {
+    check_matrices(a, b);
     at::native::resize_output(out, {a.size(0), b.size(1)});
     return run(a, b, self, alpha, beta, out);
 }
 Tensor& baddbmm_out(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha,
                     Tensor& out) {
+    check_batches(a, b);
     at::native::resize_output(out, {a.size(0), a.size(1), b.size(2)});
     return run(a, b, self, alpha, beta, out);
 }
@@ -80,6 +113,8 @@ Tensor& addbmm_(Tensor& self, const Tensor& a, const Tensor& b, const Scalar& be
 }
 Tensor& addmv_out(const Tensor& self, const Tensor& a, const Tensor& x, const Scalar& beta, const Scalar& alpha,
                   Tensor& out) {
+    TORCH_CHECK(a.dim() == 2 && x.dim() == 1 && a.size(1) == x.size(0), "size mismatch, got mat ", a.sizes(), ", vec ",
+                x.sizes());
     at::native::resize_output(out, {a.size(0)});
     Tensor column = out.unsqueeze(1);
     run(a, x.unsqueeze(1), self.expand({a.size(0)}).unsqueeze(1), alpha, beta, column);

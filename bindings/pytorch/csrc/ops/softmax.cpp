@@ -68,6 +68,7 @@ Tensor result_rows(Tensor& out, const Tensor& like, int64_t dim) {
 }
 
 Tensor& softmax(const Tensor& self, int64_t wrapped, Tensor& out, Kind kind) {
+    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(out.scalar_type()), "softmax has no kernel for ", out.scalar_type());
     at::native::resize_output(out, self.sizes());
     if (self.numel() == 0)
         return out;
