@@ -298,6 +298,9 @@ Result<BufferList> native_buffers(const Queue& queue, const NativeArguments& giv
         // CL_INVALID_CONTEXT: a buffer and the queue are of different contexts.
         if (&buffer->context() != &queue.context())
             return fail(Status::invalid_context);
+        // CL_INVALID_MEM_OBJECT: the object is an image or a pipe.
+        if (!buffer->is_buffer())
+            return fail(Status::invalid_mem_object);
         buffers[i] = buffer;
     }
     return buffers;
@@ -425,10 +428,15 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         // CL_INVALID_VALUE: suggested_local_work_size is null.
         if (!suggested_local_work_size)
             return fail(Status::invalid_value);
-        POLDER_TRY(check_addresses(queue->device(), *object->arguments()));
+        const KernelArguments& arguments = *object->arguments();
+        POLDER_TRY(check_addresses(queue->device(), arguments));
         NdRange range;
         POLDER_TRY(set_global_range(sizes, range));
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
+        // A launch with these arguments would report the same errors.
+        BufferList buffers(arguments.pointers.size());
+        Views views;
+        POLDER_TRY(find_buffers(*queue, *on, arguments, buffers, views));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};
     });

@@ -454,7 +454,7 @@ TEST_F(Launches, OnADeviceThatTheProgramWasNotBuiltForAreRefused) {
     EXPECT_EQ(launch(kernel, {size}), CL_SUCCESS);
 }
 
-TEST_F(Launches, NativeKernelsReportBuffersOfOtherContextsAndEventsThatAreNone) {
+TEST_F(Launches, NativeKernelsReportObjectsAndPlacesThatTheyCannotUse) {
     if (!executes_native_kernels(devices[0]))
         GTEST_SKIP() << "needs native kernels";
     cl_int error = CL_SUCCESS;
@@ -467,6 +467,17 @@ TEST_F(Launches, NativeKernelsReportBuffersOfOtherContextsAndEventsThatAreNone) 
                                      nullptr);
     };
     EXPECT_EQ(enqueue(stranger, places), CL_INVALID_CONTEXT);
+    // Only buffers have an address that a native kernel can use.
+    const cl_image_format format{CL_R, CL_FLOAT};
+    cl_image_desc description{};
+    description.image_type = CL_MEM_OBJECT_IMAGE1D;
+    description.image_width = 16;
+    const OwnedMem image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &description, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(enqueue(image, places), CL_INVALID_MEM_OBJECT);
+    const OwnedMem pipe = clCreatePipe(context, 0, 4, 4, nullptr, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    EXPECT_EQ(enqueue(pipe, places), CL_INVALID_MEM_OBJECT);
     // The address of a buffer goes into the block, not elsewhere.
     const void* outside[] = {&places};
     EXPECT_EQ(enqueue(buffer, outside), CL_INVALID_VALUE);

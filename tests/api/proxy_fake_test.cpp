@@ -448,5 +448,46 @@ TEST_F(ProxyFake, PartsOfALargeBufferKeepTheAlignmentOfTheDevice) {
     EXPECT_EQ(add_to(misaligned, foreign, 4), CL_MISALIGNED_SUB_BUFFER_OFFSET);
 }
 
+// The device of the queue decides; the processor takes multiples of 128.
+TEST_F(ProxyFake, MisalignedSubBuffersAreRefusedByEveryCommand) {
+    const OwnedMem whole = make_buffer(8192), other = make_buffer(8192);
+    const OwnedMem part = sub_buffer(whole, 1024 + 128, 4096);
+    const OwnedKernel kernel = make_kernel(program, "add");
+    const cl_int one = 1;
+    EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), part.in()), CL_SUCCESS);
+    EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof one, &one), CL_SUCCESS);
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    std::vector<std::byte> bytes(64);
+    void* const data = bytes.data();
+    const size_t at[3] = {}, size[3] = {16, 1, 1};
+    const auto check = [&](cl_command_queue on, cl_int expected) {
+        size_t local = 0;
+        cl_int error = CL_SUCCESS;
+        EXPECT_EQ(clEnqueueReadBuffer(on, part, CL_TRUE, 0, 16, data, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueWriteBuffer(on, part, CL_TRUE, 0, 16, data, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueFillBuffer(on, part, data, 4, 0, 16, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueCopyBuffer(on, part, other, 0, 0, 16, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueCopyBuffer(on, other, part, 0, 0, 16, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueReadBufferRect(on, part, CL_TRUE, at, at, size, 0, 0, 0, 0, data, 0, nullptr, nullptr),
+                  expected);
+        EXPECT_EQ(clEnqueueWriteBufferRect(on, part, CL_TRUE, at, at, size, 0, 0, 0, 0, data, 0, nullptr, nullptr),
+                  expected);
+        EXPECT_EQ(clEnqueueCopyBufferRect(on, part, other, at, at, size, 0, 0, 0, 0, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueCopyBufferRect(on, other, part, at, at, size, 0, 0, 0, 0, 0, nullptr, nullptr), expected);
+        void* const mapped = clEnqueueMapBuffer(on, part, CL_TRUE, CL_MAP_READ, 0, 16, 0, nullptr, nullptr, &error);
+        EXPECT_EQ(error, expected);
+        if (mapped) {
+            EXPECT_EQ(clEnqueueUnmapMemObject(on, part, mapped, 0, nullptr, nullptr), CL_SUCCESS);
+        }
+        EXPECT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, size, nullptr, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(clEnqueueTask(on, kernel, 0, nullptr, nullptr), expected);
+        EXPECT_EQ(suggest(on, kernel, 1, nullptr, size, &local), expected);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+    };
+    check(foreign, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+    check(queue, CL_SUCCESS);
+}
+
 }  // namespace
 }  // namespace polder::test

@@ -330,10 +330,21 @@ TEST_F(ProxyImages, RowsThatLieApartAreCopiedOneByOne) {
     EXPECT_EQ(calls("clEnqueueCopyBufferToImage") - in, height);
 }
 
+// A query of the work-group size that a launch would have has its errors.
 TEST_F(ProxyImages, WhatTheDeviceCannotUseIsRefusedByTheLaunch) {
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
     const auto refused = [&](const cl_image_format& format, const Triple& extent) {
         const OwnedMem image = make_image(format, describe(CL_MEM_OBJECT_IMAGE2D, extent));
-        return mark("mark_2d", image);
+        const OwnedKernel kernel = make_kernel(program, "mark_2d");
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), image.in()), CL_SUCCESS);
+        const size_t size = 16;
+        size_t local = 0;
+        const cl_int suggestion = suggest(foreign, kernel, 1, nullptr, &size, &local);
+        EXPECT_EQ(suggest(queue, kernel, 1, nullptr, &size, &local), CL_SUCCESS) << "on the processor";
+        const cl_int state = mark("mark_2d", image);
+        EXPECT_EQ(suggestion, state == CL_COMPLETE ? CL_SUCCESS : state);
+        return state;
     };
     EXPECT_EQ(refused({CL_RGBA, CL_UNORM_INT16}, {4, 4, 1}), CL_IMAGE_FORMAT_NOT_SUPPORTED);
     EXPECT_EQ(refused({CL_R, CL_FLOAT}, {4, 4, 1}), CL_IMAGE_FORMAT_NOT_SUPPORTED) << "it would be written";
