@@ -1,5 +1,6 @@
 // A program that is built again from the same source shares module and code with the program before; any other program does not.
 #include "compiler_support.h"
+#include "frontend/clang/parsed_arguments.h"
 #include "module/module.h"
 #include "program/recent_builds.h"
 
@@ -158,6 +159,28 @@ TEST_F(CompilerRecentBuilds, UnloadingTheCompiler_ReleasesAll) {
     EXPECT_FALSE(released.expired());
     unload();
     EXPECT_TRUE(released.expired());
+}
+
+TEST(ParsedArguments, TheNewestAreKept_UntilTheCompilerIsUnloaded) {
+    ParsedArguments kept;
+    const auto arguments_of = [](size_t number) { return std::vector<std::string>{"-O2", std::to_string(number)}; };
+    const auto parsed = std::make_shared<const clang::CompilerInvocation>();
+    for (size_t i = 0; i < ParsedArguments::size_max; ++i)
+        kept.keep(arguments_of(i), parsed);
+    EXPECT_EQ(kept.find(arguments_of(0)), parsed);  // is the newest now
+    kept.keep(arguments_of(ParsedArguments::size_max), parsed);
+    EXPECT_EQ(kept.find(arguments_of(0)), parsed);
+    EXPECT_EQ(kept.find(arguments_of(1)), nullptr);
+    EXPECT_EQ(kept.find({"-O2"}), nullptr);
+    kept.clear();
+    EXPECT_EQ(kept.find(arguments_of(0)), nullptr);
+}
+
+TEST_F(CompilerRecentBuilds, ABuildWithTheSameOptions_ReadsItsOwnSource) {
+    for (const int number : {11, 12, 13})
+        EXPECT_EQ(result_of(build(source_of(number), "-DUNUSED=1")), number);
+    const Outcome wrong = build("kernel void k(global int* out) { *out = missing; }", "-DUNUSED=1");
+    EXPECT_NE(wrong.log.find("missing"), std::string::npos);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "nvptx/executable.h"
 
 #include "files/paths.h"
+#include "frontend/clang/parsed_arguments.h"
 #include "host/executable.h"
 #include "machine/machine_pool.h"
 #include "module/module.h"
@@ -54,9 +55,10 @@ Result<std::shared_ptr<Executable>> open_zeroed(std::shared_ptr<const Module> mo
 
 Installation installation() { return {paths().builtins, paths().problem}; }
 
-// LLVM contexts live only as long as a compilation. Besides target machines only the mapped libraries of built-ins stay, which are small.
+// LLVM contexts live only as long as a compilation. Besides target machines and parsed options only the mapped libraries of built-ins stay, which are small.
 void unload() {
     MachinePool::get().clear();
+    ParsedArguments::get().clear();
     RecentBuilds::get().clear();
 }
 

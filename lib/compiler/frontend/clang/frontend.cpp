@@ -7,6 +7,7 @@
 #include "files/paths.h"
 #include "half_header.h"
 #include "module/block_kernels.h"
+#include "parsed_arguments.h"
 #include "pipe_header.h"
 #include "sub_group_header.h"
 #include "work_group_header.h"
@@ -130,7 +131,7 @@ public:
     }
 
 private:
-    Result<void> configure(const std::vector<std::string>& arguments) {
+    Result<void> parse(const std::vector<std::string>& arguments) {
         std::vector<const char*> pointers;
         pointers.reserve(arguments.size());
         for (const std::string& argument : arguments)
@@ -139,6 +140,17 @@ private:
         clang::DiagnosticsEngine early(clang::DiagnosticIDs::create(), early_options_, &early_printer, false);
         if (!clang::CompilerInvocation::CreateFromArgs(instance_.getInvocation(), pointers, early))
             return fail(Status::invalid_build_options);
+        if (early_printer.getNumWarnings() == 0)
+            ParsedArguments::get().keep(arguments,
+                                        std::make_shared<const clang::CompilerInvocation>(instance_.getInvocation()));
+        return {};
+    }
+
+    Result<void> configure(const std::vector<std::string>& arguments) {
+        if (const ParsedArguments::Invocation parsed = ParsedArguments::get().find(arguments))
+            instance_.getInvocation() = *parsed;
+        else
+            POLDER_TRY(parse(arguments));
         instance_.getPreprocessorOpts().addRemappedFile(
             source_name, llvm::MemoryBuffer::getMemBufferCopy(input_.source, source_name).release());
         instance_.setVirtualFileSystem(files_);
