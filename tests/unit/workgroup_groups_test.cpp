@@ -4,6 +4,7 @@
 #include "workgroup_harness.h"
 
 #include <algorithm>
+#include <array>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -224,6 +225,55 @@ TEST(Counters, ColumnsThatBeginAtTheId_AreLoadedAsRowsUnderARangeCheck) {
     program.run({1, {40, 1, 1}, {20, 1, 1}},
                 Arguments().add(sums.data()).add(in.data()).add(int{columns}).add(int{rows}));
     EXPECT_EQ(sums, expected);
+}
+
+TEST(Rows, WithoutIdsOfRows_AreOneLoop_AndEachRowRuns) {
+    Compiled program("kernel void k(global int* a) { atomic_inc(&a[get_global_id(0)]); }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(count(program, "\nitems.rows:"), 1u) << program.optimised();
+    EXPECT_EQ(count(program, "\nitems.y:"), 0u);
+    EXPECT_EQ(count(program, "\nitems.z:"), 0u);
+    for (const std::array<uint64_t, 3> local : {std::array<uint64_t, 3>{1, 1, 1}, {37, 1, 1}, {20, 3, 2}, {5, 1, 6}}) {
+        std::vector<int> a(100), expected(100);
+        program.run({3, {100, 9, 6}, local}, Arguments().add(a.data()));
+        std::ranges::fill(expected, 9 * 6);
+        EXPECT_EQ(a, expected) << local[0];
+    }
+}
+
+TEST(Rows, WithoutIdsOfRows_KeepTheirVariablesAcrossBarriers) {
+    Compiled program(R"(
+        kernel void k(global int* a) {
+            int x = get_local_id(0), own = atomic_inc(&a[x]);
+            barrier(CLK_GLOBAL_MEM_FENCE);
+            atomic_add(&a[x + 20], own * own);
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<int> a(40), expected(40);
+    program.run({3, {20, 3, 2}, {20, 3, 2}}, Arguments().add(a.data()));
+    std::fill_n(expected.begin(), 20, 6);
+    std::fill_n(expected.begin() + 20, 20, 0 + 1 + 4 + 9 + 16 + 25);
+    EXPECT_EQ(a, expected);
+}
+
+TEST(Rows, OfKernelsWithTheirIds_HaveALoopForEachDimension) {
+    Compiled program(
+        "kernel void k(global int* a) { a[get_global_id(0) * 7 + get_global_id(2)] = get_global_size(0); }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(count(program, "\nitems.z:"), 1u) << program.optimised();
+}
+
+TEST(Sizes, OfAGroup_AreNotLookedBehind) {
+    Compiled program("kernel void k(global int* a) { a[get_global_id(0)] = 7; }");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr const char* hidden = R"(asm "", "=r,0")";
+    const size_t of_sizes = count(program, hidden);
+    EXPECT_GT(of_sizes, 0u) << program.optimised();
+    Compiled with_own("kernel void k(global ulong* a, ulong m, ulong n) { a[get_global_id(0)] = m * n + min(m, n); }");
+    ASSERT_EQ(with_own.prepare("k"), "");
+    EXPECT_EQ(count(with_own, hidden), of_sizes) << with_own.optimised();
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_FALSE(has(program, R"(asm "")")) << program.optimised();
 }
 
 TEST(MixedTypes, FewDoublesAmongFloats_LeaveAllLanes) {

@@ -4,6 +4,7 @@
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/frame/group_order.h"
 #include "targets/host/workgroup/frame/lowering.h"
+#include "targets/host/workgroup/frame/opaque_sizes.h"
 #include "targets/host/workgroup/frame/simplify.h"
 #include "targets/host/workgroup/regions/common_steps.h"
 #include "targets/host/workgroup/regions/cuts.h"
@@ -184,6 +185,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     });
     replace_local_atomics(function);
     forget_any_work_item(*function.getParent());
+    hide_sizes(function);
     if (!sub_groups.obstacle.empty())
         return llvm::createStringError("kernel '" + kernel.getName() +
                                        "': sub-group functions cannot be compiled: " + sub_groups.obstacle);

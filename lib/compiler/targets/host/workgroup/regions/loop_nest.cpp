@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <llvm/IR/IRBuilder.h>
+#include <string>
 
 namespace polder::compiler::workgroup {
 
@@ -162,50 +163,77 @@ private:
     Ids first_ids_{};
 };
 
+// A loop over work-items: over those of one dimension, or over rows.
+struct Counted {
+    std::string name;
+    llvm::Value* count;
+};
+
+bool has_ids_of_rows(const LoweredKernel& kernel) {
+    const llvm::Module& module = *kernel.function->getParent();
+    return has_local_id(module, kernel.order[1]) || has_local_id(module, kernel.order[2]);
+}
+
+// Innermost first, as in the next function.
+llvm::SmallVector<Counted, 3> one_loop_for_each_dimension(const LoweredKernel& kernel) {
+    llvm::SmallVector<Counted, 3> loops;
+    for (const unsigned d : kernel.order)
+        loops.push_back({std::string(1, "xyz"[d]), kernel.actual_size[d]});
+    return loops;
+}
+
+// Each loop costs time in most of LLVM's passes, so kernels that do not ask for the ids of rows have one loop for all of them.
+llvm::SmallVector<Counted, 3> one_loop_for_all_rows(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
+    const auto [first, second, third] = kernel.order;
+    llvm::Value* const rows = llvm::IRBuilder<>(&preheader)
+                                  .CreateMul(kernel.actual_size[second], kernel.actual_size[third], "rows", true, true);
+    return {{std::string(1, "xyz"[first]), kernel.actual_size[first]}, {"rows", rows}};
+}
+
 }  // namespace
 
 ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
     ItemLoops loops;
     LoopNest& nest = loops.nest;
+    const bool has_rows = has_ids_of_rows(kernel);
+    const llvm::SmallVector<Counted, 3> counted =
+        has_rows ? one_loop_for_each_dimension(kernel) : one_loop_for_all_rows(kernel, preheader);
     llvm::BasicBlock* outer = &preheader;
-    llvm::Value* row = nullptr;
-    std::array<llvm::BasicBlock*, 3> heads{};
-    for (unsigned d : llvm::reverse(kernel.order)) {
-        heads[d] = make_block(kernel, llvm::Twine("items.") + llvm::Twine("xyz"[d]));
-        llvm::BranchInst::Create(heads[d], outer);
-        llvm::PHINode* id = make_counter(*heads[d], *outer, llvm::Twine("local_id.") + llvm::Twine("xyz"[d]));
-        nest.ids[d] = id;
-        llvm::IRBuilder<> at(heads[d]);
-        row = row ? at.CreateAdd(at.CreateMul(row, kernel.actual_size[d], "", true, true), id, "", true, true) : id;
-        outer = heads[d];
+    llvm::SmallVector<llvm::BasicBlock*, 3> heads(counted.size());
+    llvm::SmallVector<llvm::PHINode*, 3> counters(counted.size());
+    for (size_t i = counted.size(); i-- > 0;) {
+        heads[i] = make_block(kernel, "items." + counted[i].name);
+        llvm::BranchInst::Create(heads[i], outer);
+        counters[i] = make_counter(*heads[i], *outer, "local_id." + counted[i].name);
+        llvm::IRBuilder<> at(heads[i]);
+        llvm::Value* const before = nest.index ? at.CreateMul(nest.index, counted[i].count, "", true, true) : nullptr;
+        nest.index = before ? at.CreateAdd(before, counters[i], "", true, true) : counters[i];
+        outer = heads[i];
     }
-    nest.index = row;
-    nest.head = heads[kernel.order[0]];
+    for (size_t i = 0; i < (has_rows ? counted.size() : 1); ++i)
+        nest.ids[kernel.order[i]] = counters[i];
+    nest.head = heads[0];
     nest.entry = make_block(kernel, "item");
     llvm::BranchInst::Create(nest.entry, outer);
     if (kernel.sub_group_size > 0) {
         llvm::IRBuilder<> at(nest.entry);
-        nest.ids[lane_dimension] = at.CreateAnd(row, at.getInt64(kernel.sub_group_size - 1));
-        nest.ids[sub_group_dimension] = at.CreateLShr(row, std::countr_zero(kernel.sub_group_size));
+        nest.ids[lane_dimension] = at.CreateAnd(nest.index, at.getInt64(kernel.sub_group_size - 1));
+        nest.ids[sub_group_dimension] = at.CreateLShr(nest.index, std::countr_zero(kernel.sub_group_size));
     }
     loops.done = make_block(kernel, "items.done");
-    llvm::BasicBlock* latch = nullptr;
-    llvm::BasicBlock* head = nullptr;
-    const llvm::Module& module = *kernel.function->getParent();
-    const bool has_rows = has_local_id(module, kernel.order[1]) || has_local_id(module, kernel.order[2]);
     const auto close_row = has_rows ? keep_plain : keep_plain_row;
-    for (unsigned d : kernel.order) {
-        auto* next = make_block(kernel, llvm::Twine("items.next.") + llvm::Twine("xyz"[d]));
+    llvm::BasicBlock* latch = nullptr;
+    for (size_t i = 0; i < counted.size(); ++i) {
+        llvm::BasicBlock* const next = make_block(kernel, "items.next." + counted[i].name);
         if (latch)
-            close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, head));
+            close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), next, heads[i - 1]));
+        else
+            nest.latch = next;
         latch = next;
-        head = heads[d];
-        llvm::Value* increment = count_on(*llvm::cast<llvm::PHINode>(nest.ids[d]), *latch, 1);
-        llvm::IRBuilder<>(latch).CreateICmpEQ(increment, kernel.actual_size[d]);
-        if (!nest.latch)
-            nest.latch = latch;
+        llvm::Value* const increment = count_on(*counters[i], *latch, 1);
+        llvm::IRBuilder<>(latch).CreateICmpEQ(increment, counted[i].count);
     }
-    close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), loops.done, head));
+    close_row(*llvm::IRBuilder<>(latch).CreateCondBr(back_condition(*latch), loops.done, heads.back()));
     return loops;
 }
 
