@@ -123,9 +123,9 @@ TEST(PassGate, ForABlockWithMoreAccesses_LeavesOutBothSchedulers) {
 }
 
 // What LLVM asks the gate of the passes before the code generator.
-std::map<std::string, bool> optimizations_for(unsigned statements) {
+std::map<std::string, bool> optimizations_for(const std::string& text) {
     llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = parse(function_of(statements), context);
+    const std::unique_ptr<llvm::Module> module = parse(text, context);
     if (!module)
         return {};
     const OptimizationGate gate(*module);
@@ -142,6 +142,9 @@ std::map<std::string, bool> optimizations_for(unsigned statements) {
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, analyses.modules);
     return decisions;
 }
+std::map<std::string, bool> optimizations_for(unsigned statements) {
+    return optimizations_for(function_of(statements));
+}
 
 TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
     const std::map<std::string, bool> few = optimizations_for(500);
@@ -157,6 +160,36 @@ TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
 
 TEST(OptimizationGate, ForALargeFunction_LeavesOutTheEliminationOfLoads) {
     EXPECT_THAT(optimizations_for(1000), Contains(Pair("LoopLoadEliminationPass", false)));
+}
+
+// The loop of `function_of` as a loop over work-items.
+std::string items_of(unsigned statements) {
+    std::string text = function_of(statements);
+    const std::string branch = "br i1 %again, label %loop, label %end";
+    text.insert(text.find(branch) + branch.size(), ", !llvm.loop !0");
+    return text + "!0 = distinct !{!0, !1}\n!1 = !{!\"polder.items\"}\n";
+}
+
+TEST(OptimizationGate, ForASmallFunctionWithLoopsOverWorkItemsOnly_LeavesOutPassesForOtherLoops) {
+    const auto other = [](const std::string& before, const std::string& attributes) {
+        std::string text = function_of(3);
+        text.replace(text.find("define void @f("), 15, "define " + before + "void @g(");
+        return text.replace(text.find(") {"), 3, ") " + attributes + "{");
+    };
+    const auto calling = [](std::string text) {
+        return text.insert(text.find("  ret void"), "  call void @g(ptr %p, i64 %n)\n");
+    };
+    constexpr unsigned many = OptimizationGate::plain_instructions_max / 3;
+    for (const char* pass : {"LoopIdiomRecognizePass", "LoopLoadEliminationPass", "IPSCCPPass", "SCCPPass"}) {
+        for (const std::string& plain : {items_of(3), items_of(3) + other("internal ", ""),
+                                         calling(items_of(3)) + other("internal ", "cold noinline ")})
+            EXPECT_THAT(optimizations_for(plain), Contains(Pair(pass, false))) << plain;
+        for (const std::string& with_loops : {function_of(3), items_of(3) + other("", ""),
+                                              calling(items_of(3)) + other("internal ", "noinline "), items_of(many)})
+            EXPECT_THAT(optimizations_for(with_loops), Contains(Pair(pass, true))) << with_loops;
+    }
+    for (const char* pass : {"GVNPass", "SimpleLoopUnswitchPass", "LICMPass", "LoopVectorizePass", "SLPVectorizerPass"})
+        EXPECT_THAT(optimizations_for(items_of(3)), Contains(Pair(pass, true)));
 }
 
 // Two loops around another one. `use`: an instruction of the innermost loop; `inner`: where it goes on from its end.

@@ -1,8 +1,15 @@
+// Decides by the size of the module, by its longest block, and by its loops: those over work-items have a tag (regions/loop_nest.h), and what
+// has only such loops is called plain here.
 #include "pass_gate.h"
 
 #include "targets/host/workgroup/regions/loop_nest.h"
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
+#include <array>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
 
 namespace polder::compiler {
 namespace {
@@ -30,6 +37,63 @@ bool is_plain_row(const llvm::Loop& loop) {
            llvm::all_of(loop.getLoopsInPreorder(), has_no_loops);
 }
 
+// The module's functions that others may call, and what these call. Functions that were inlined everywhere are still in the module; they are left
+// out, and so are cold ones, which hardly ever run.
+llvm::SmallVector<const llvm::Function*> running_functions(const llvm::Module& module) {
+    llvm::SetVector<const llvm::Function*> found;
+    const auto add = [&](const llvm::Function* function) {
+        if (function != nullptr && !function->isDeclaration() && !function->hasFnAttribute(llvm::Attribute::Cold))
+            found.insert(function);
+    };
+    for (const llvm::Function& function : module)
+        if (!function.hasLocalLinkage())
+            add(&function);
+    for (size_t i = 0; i < found.size(); ++i)
+        for (const llvm::Instruction& instruction : llvm::instructions(*found[i]))
+            if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+                add(call->getCalledFunction());
+    return {found.begin(), found.end()};
+}
+
+bool has_loops_of_kernel(const llvm::Function& function) {
+    llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
+    const llvm::LoopInfo loops(dominators);
+    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) {
+        return llvm::findOptionMDForLoop(loop, workgroup::items_tag) == nullptr;
+    });
+}
+
+// Whether the module's code is small, and its only loops are those over work-items.
+bool is_plain(const llvm::Module& module) {
+    const llvm::SmallVector<const llvm::Function*> functions = running_functions(module);
+    size_t instructions = 0;
+    for (const llvm::Function* function : functions)
+        instructions += function->getInstructionCount();
+    return instructions <= OptimizationGate::plain_instructions_max &&
+           llvm::none_of(functions, [](const auto* function) { return has_loops_of_kernel(*function); });
+}
+
+// These passes find little in a small function without loops of its own. Those on loops unroll, rotate or recognise loops, which loops over
+// work-items do not need.
+constexpr std::array<llvm::StringRef, 18> passes_for_loops_of_kernels{"AggressiveInstCombinePass",
+                                                                      "BDCEPass",
+                                                                      "CalledValuePropagationPass",
+                                                                      "ConstraintEliminationPass",
+                                                                      "CorrelatedValuePropagationPass",
+                                                                      "Float2IntPass",
+                                                                      "IPSCCPPass",
+                                                                      "LibCallsShrinkWrapPass",
+                                                                      "LoopFullUnrollPass",
+                                                                      "LoopIdiomRecognizePass",
+                                                                      "LoopInstSimplifyPass",
+                                                                      "LoopLoadEliminationPass",
+                                                                      "LoopRotatePass",
+                                                                      "LoopSimplifyCFGPass",
+                                                                      "LoopUnrollPass",
+                                                                      "MergedLoadStoreMotionPass",
+                                                                      "SCCPPass",
+                                                                      "TailCallElimPass"};
+
 }  // namespace
 
 bool has_long_block(const llvm::Module& module) {
@@ -37,9 +101,12 @@ bool has_long_block(const llvm::Module& module) {
 }
 
 OptimizationGate::OptimizationGate(const llvm::Module& module)
-    : is_large_(module.getInstructionCount() > pairwise_instructions_max), has_long_block_(has_long_block(module)) {}
+    : is_large_(module.getInstructionCount() > pairwise_instructions_max), has_long_block_(has_long_block(module)),
+      is_plain_(is_plain(module)) {}
 
 bool OptimizationGate::should_run(llvm::StringRef pass) const {
+    if (is_plain_ && llvm::is_contained(passes_for_loops_of_kernels, pass))
+        return false;
     if (pass == "LoopVectorizePass" || pass == "SLPVectorizerPass")
         return !has_long_block_;
     return !is_large_ || pass != "LoopLoadEliminationPass";
