@@ -2,7 +2,7 @@
 //
 // Makes the library of built-ins at build time. It reads libclc's nvptx64 bitcode, replaces functions by those of our own
 // modules (made for spir64), retargets all of it to the host (or to NVPTX), splits it into one small module for each name (all
-// overloads of `sin` are in one), and writes these as a BuiltinArchive.
+// overloads of `sin` are in one, those of `shuffle` in one for each type of element), and writes these as a BuiltinArchive.
 //
 // - Names: libclc's "U3AS4" is nvptx's constant space; ours and the user's is spir64's, "U3AS2".
 // - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
@@ -117,10 +117,36 @@ std::string base_name(const llvm::Function& function) {
     return base;
 }
 
+// The type of the elements of a mangled function's first parameter, without its address space: `f` of `_Z5fractDv4_fPU3AS1S_`.
+std::string element_name(llvm::StringRef mangled, llvm::StringRef base) {
+    llvm::StringRef rest = mangled.substr(mangled.find(base) + base.size());
+    while (rest.consume_front("P") || rest.consume_front("K") || rest.consume_front("V") || rest.consume_front("U3AS"))
+        rest = rest.ltrim("0123456789");
+    if (rest.consume_front("Dv"))
+        rest = rest.ltrim("0123456789_");
+    return rest.take_front(rest.starts_with("D") ? 2 : 1).str();
+}
+
+// Reading a module takes time for each symbol in it, and each module has 2 KB besides its functions.
+constexpr size_t group_size_max = 24;
+
+using Group = std::vector<llvm::GlobalValue*>;
+
+std::map<std::string, Group> with_large_groups_split(std::map<std::string, Group> groups) {
+    std::map<std::string, Group> result;
+    for (auto& [base, group] : groups)
+        if (group.size() <= group_size_max)
+            result[base] = std::move(group);
+        else
+            for (llvm::GlobalValue* member : group)
+                result[base + " of " + element_name(member->getName(), base)].push_back(member);
+    return result;
+}
+
 // The symbols that `module` defines, in groups that belong together. Tables that libclc keeps internal
 // become symbols of their own, shared by the groups.
-std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& module) {
-    std::map<std::string, std::vector<llvm::GlobalValue*>> groups;
+std::map<std::string, Group> groups_of(llvm::Module& module) {
+    std::map<std::string, Group> groups;
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
@@ -133,13 +159,13 @@ std::map<std::string, std::vector<llvm::GlobalValue*>> groups_of(llvm::Module& m
         variable.setName("_polder_table_" + variable.getName());
         groups[variable.getName().str()].push_back(&variable);
     }
-    return groups;
+    return with_large_groups_split(std::move(groups));
 }
 
 // Copies a group into a module of its own. Symbols outside of the group that it refers to become declarations.
 class GroupCopy {
 public:
-    GroupCopy(llvm::Module& library, const std::vector<llvm::GlobalValue*>& group)
+    GroupCopy(llvm::Module& library, const Group& group)
         : part_(std::make_unique<llvm::Module>("builtins", library.getContext())) {
         part_->setDataLayout(library.getDataLayout());
         part_->setTargetTriple(library.getTargetTriple());
