@@ -22,6 +22,27 @@ TEST(Scatters, OfPairs_AreOneScatter) {
     }
 }
 
+// Bytes and shorts have no scatter of their own: four or eight of them are a number that has one.
+TEST(Scatters, OfStructuresOfParts_AreScattersOfNumbers) {
+    Compiled program(R"(
+        kernel void bytes(global uchar* out, global const int* at) {
+            int i = get_global_id(0);
+            global uchar* to = out + 16 * at[i];
+            for (int j = 0; j < 16; ++j) to[j] = i * j;
+        }
+        kernel void shorts(global ushort* out, global const int* at) {
+            int i = get_global_id(0);
+            global ushort* to = out + 4 * at[i];
+            to[0] = i; to[1] = i + 1; to[2] = i - 1; to[3] = i * i;
+        })",
+                     processor_with_512_bits);
+    for (const char* kernel : {"bytes", "shorts"}) {
+        ASSERT_EQ(program.prepare(kernel, false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_GT(count(program, "@llvm.masked.scatter.v16i64"), 0U) << program.optimised();
+        EXPECT_EQ(count(program, "@llvm.masked.scatter.v16i8") + count(program, "@llvm.masked.scatter.v16i16"), 0U);
+    }
+}
+
 constexpr Lanes both_ways[] = {Lanes::none, Lanes::wherever_possible};
 
 // Three elements, in this order and the other, where some work-items store nothing.
@@ -55,6 +76,39 @@ void expect_right_structures(const std::string& type) {
             EXPECT_EQ(up, expected_up) << type << ", local size " << local;
             EXPECT_EQ(down, expected_down) << type << ", local size " << local;
         }
+}
+
+// Seven elements: a number of four, one of two and a single one; some work-items store nothing, and the last bytes are not written.
+template <class T>
+void expect_right_runs(const std::string& type) {
+    Compiled program("typedef " + type + R"( T;
+        kernel void k(global T* out, global const int* at) {
+            int i = get_global_id(0), p = at[i];
+            if (p >= 0)
+                for (int j = 6; j >= 0; --j) out[p * 9 + j] = (T)(i + 3 * j);
+        })");
+    constexpr size_t items = 72, step = 9, stored = 7;
+    std::vector<int> at(items);
+    std::vector<T> out(step * items), expected(step * items, T{9});
+    for (size_t i = 0; i < items; ++i) {
+        at[i] = i % 5 == 2 ? -1 : static_cast<int>(i * 7 % items);
+        for (size_t j = 0; j < stored && at[i] >= 0; ++j)
+            expected[step * static_cast<size_t>(at[i]) + j] = static_cast<T>(i + 3 * j);
+    }
+    for (const Lanes lanes : both_ways)
+        for (const uint64_t local : {uint64_t{2}, uint64_t{24}, uint64_t{72}}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            std::ranges::fill(out, T{9});
+            program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(out.data()).add(at.data()));
+            EXPECT_EQ(out, expected) << type << ", local size " << local;
+        }
+}
+
+TEST(Scatters, OfRunsOfAnyLength_AreRight) {
+    expect_right_runs<uint8_t>("uchar");
+    expect_right_runs<uint16_t>("ushort");
+    expect_right_runs<float>("float");
+    expect_right_runs<uint64_t>("ulong");
 }
 
 TEST(Scatters, OfStructures_AreRight) {

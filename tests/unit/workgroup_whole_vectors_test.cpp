@@ -123,6 +123,24 @@ TEST(WholeVectors, VectorsWhoseElementsAreMostlyNumbers_AreSplit) {
 }
 
 // Bytes are converted where they are: four work-items' colors are one register of floats.
+// A whole vector that each lane stores at its own place takes as long as a scatter takes for one pair of split elements.
+TEST(WholeVectors, VectorsAtPlacesThatAreComputed_AreSplit) {
+    std::string chain;
+    for (int step = 0; step < 40; ++step)
+        chain += "a = a * a + f; ";
+    Compiled program("kernel void k(global const float2* in, global float2* out, int p, float f) {"
+                     "    const int i = get_global_id(0), k = i & (p - 1), j = ((i - k) << 1) + k;"
+                     "    float a = k * f;" +
+                         chain +
+                         "    const float2 x = in[i], t = (float2)(x.x * a - x.y, x.y * a + x.x);"
+                         "    out[j] = x + t;"
+                         "    out[j + p] = x - t; }",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.width, 16U);
+    EXPECT_GT(count(program, "@llvm.masked.scatter.v16i64"), 0U) << program.optimised();
+}
+
 TEST(WholeVectors, ColorsOfBytes_AreConvertedInTheOrderOfMemory) {
     Compiled program(R"(
         kernel void k(global const uchar4* in, global uchar4* out, float factor) {

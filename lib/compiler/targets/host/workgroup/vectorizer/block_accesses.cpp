@@ -3,6 +3,7 @@
 #include "block_accesses.h"
 
 #include <algorithm>
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Module.h>
 
@@ -77,25 +78,43 @@ llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_
     return run;
 }
 
-llvm::StoreInst* BlockAccesses::partner_of(const llvm::StoreInst& store) const {
+// Whether the stores are of adjacent elements, without another access between them.
+bool BlockAccesses::are_one_number(llvm::ArrayRef<PlacedAccess> stores, int64_t bytes) const {
+    size_t earliest = SIZE_MAX, latest = 0;
+    for (const auto& [place, store] : llvm::enumerate(stores)) {
+        if (store.offset != stores.front().offset + static_cast<int64_t>(place) * bytes)
+            return false;
+        earliest = std::min(earliest, number_of(*store.access));
+        latest = std::max(latest, number_of(*store.access));
+    }
+    return latest - earliest + 1 == stores.size();
+}
+
+// Takes the longest group first, from the lowest address on.
+llvm::SmallVector<llvm::StoreInst*, 8> BlockAccesses::number_with(llvm::StoreInst& store) const {
+    constexpr int64_t longest_bytes = 8, shortest_bytes = 2;
     const llvm::DataLayout& layout = store.getDataLayout();
     llvm::Type* const type = store.getValueOperand()->getType();
-    if (!is_simple_access(store) || is_private(store) || !layout.typeSizeEqualsStoreSize(type))
-        return nullptr;
+    if (!is_simple_access(store) || is_private(store) || type->isVectorTy() || type->isPointerTy() ||
+        !layout.typeSizeEqualsStoreSize(type))
+        return {&store};
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     const llvm::ArrayRef<PlacedAccess> all = neighbours_of(store);
-    const auto are_partners = [&](const PlacedAccess& low, const PlacedAccess& high) {
-        const size_t one = number_of(*low.access), other = number_of(*high.access);
-        return high.offset == low.offset + bytes && (one + 1 == other || other + 1 == one);
-    };
-    for (size_t i = 0; i + 1 < all.size(); ++i) {
-        if (!are_partners(all[i], all[i + 1]))
-            continue;
-        if (all[i].access == &store || all[i + 1].access == &store)
-            return llvm::cast<llvm::StoreInst>(all[all[i].access == &store ? i + 1 : i].access);
-        ++i;
+    size_t next = 0;
+    while (next < all.size()) {
+        size_t taken = 1;
+        for (int64_t size = longest_bytes; size >= shortest_bytes && size > bytes && taken == 1; size /= 2)
+            if (const auto count = static_cast<size_t>(size / bytes);
+                size % bytes == 0 && next + count <= all.size() && are_one_number(all.slice(next, count), bytes))
+                taken = count;
+        llvm::SmallVector<llvm::StoreInst*, 8> group;
+        for (const PlacedAccess& member : all.slice(next, taken))
+            group.push_back(llvm::cast<llvm::StoreInst>(member.access));
+        if (llvm::is_contained(group, &store))
+            return group;
+        next += taken;
     }
-    return nullptr;
+    return {&store};
 }
 
 // Three elements of less than 32 bits are not loaded at once. transposed() exchanges elements between as many vectors as a structure has

@@ -36,12 +36,14 @@ public:
     // The loads of adjacent elements that one lane can load at once, sorted by address. `load` is one of them, perhaps the only one.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) const;
 
-    // The store to the element just before or after that of `store`, when no other access is between the two stores; else null. No store has two partners.
-    [[nodiscard]] llvm::StoreInst* partner_of(const llvm::StoreInst& store) const;
+    // The stores of adjacent elements that together fill a number of 16, 32 or 64 bits, sorted by address, when no other access is between them. `store`
+    // is one of them, perhaps the only one. No store is in two such groups.
+    [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store) const;
 
 private:
     using Key = std::tuple<const llvm::Value*, const llvm::Type*, unsigned>;  // base, type, opcode
     static Key key_of(const llvm::Instruction& access, const llvm::Value* base);
+    [[nodiscard]] bool are_one_number(llvm::ArrayRef<PlacedAccess> stores, int64_t bytes) const;
 
     llvm::DenseMap<Key, llvm::SmallVector<PlacedAccess, 4>> neighbours_;
     llvm::DenseMap<const llvm::Instruction*, size_t> numbers_;

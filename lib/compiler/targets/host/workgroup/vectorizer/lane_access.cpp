@@ -73,15 +73,10 @@ bool LaneAccesses::is_stored_apart(llvm::StoreInst& store) {
     return !access || (access->step > 1 && !access->is_whole_group());
 }
 
-llvm::StoreInst* LaneAccesses::partner_of(llvm::StoreInst& store) {
-    constexpr unsigned bits_min = 16, bits_max = 32;
-    const llvm::Type* const type = store.getValueOperand()->getType();
-    const auto bits = static_cast<unsigned>(type->getPrimitiveSizeInBits());
-    const bool is_half_a_number = (bits == bits_min || bits == bits_max) && !type->isVectorTy();
-    if (!is_half_a_number)
-        return nullptr;
-    llvm::StoreInst* const partner = block_of(*store.getParent()).partner_of(store);
-    return partner != nullptr && is_stored_apart(store) && is_stored_apart(*partner) ? partner : nullptr;
+llvm::SmallVector<llvm::StoreInst*, 8> LaneAccesses::number_with(llvm::StoreInst& store) {
+    auto number = block_of(*store.getParent()).number_with(store);
+    const bool is_apart = llvm::all_of(number, [&](llvm::StoreInst* one) { return is_stored_apart(*one); });
+    return is_apart ? number : llvm::SmallVector<llvm::StoreInst*, 8>{&store};
 }
 
 bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {

@@ -55,8 +55,13 @@ public:
     }
     // Whether each lane's element is stored alone: neither in a row with other lanes, nor together with other elements of its structure.
     [[nodiscard]] bool is_stored_apart(llvm::StoreInst& store);
-    // BlockAccesses::partner_of, where both elements are stored apart and have 16 or 32 bits each; else null.
-    [[nodiscard]] llvm::StoreInst* partner_of(llvm::StoreInst& store);
+    // BlockAccesses::number_with, where all its elements are stored apart; else only `store`.
+    [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store);
+    // How many elements are stored with this access as one number; 1 for a load.
+    [[nodiscard]] size_t elements_stored_with(llvm::Instruction& access) {
+        auto* const store = llvm::dyn_cast<llvm::StoreInst>(&access);
+        return store ? number_with(*store).size() : 1;
+    }
     // Whether each lane loads this number of elements of a structure at once.
     [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
         return workgroup::is_loaded_at_once(element, elements, lanes_);

@@ -150,7 +150,7 @@ private:
                            llvm::Value* mask);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
-    void store_pair_apart(llvm::StoreInst& store, llvm::StoreInst& partner, llvm::Value* mask);
+    void store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask);
     void store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);
     struct TwoWays {

@@ -52,7 +52,7 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
         (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group())))
         return cost_of_vectors_apart(width, is_masked);
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
-        return apart.of(instruction, width);
+        return apart.of(instruction, width) / static_cast<double>(accesses.elements_stored_with(instruction));
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =

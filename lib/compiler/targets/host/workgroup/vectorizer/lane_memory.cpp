@@ -93,10 +93,11 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         return;
     }
     if (accesses_.is_stored_apart(store)) {
-        if (llvm::StoreInst* const partner = accesses_.partner_of(store))
-            store_pair_apart(store, *partner, mask);
-        else
+        const auto number = accesses_.number_with(store);
+        if (number.size() == 1)
             store_apart(store, mask);
+        else if (llvm::none_of(number, [&](llvm::StoreInst* other) { return store.comesBefore(other); }))
+            store_numbers_apart(number, mask);
         return;
     }
     const std::optional<LaneAccess> access = accesses_.of(store);
@@ -305,19 +306,28 @@ void LaneCode::store_apart(llvm::StoreInst& store, llvm::Value* mask) {
     store_values_apart(vector(store.getValueOperand()), store.getPointerOperand(), store.getAlign(), mask);
 }
 
-// Stores two adjacent elements as one number, at the position of the second store. A scatter takes time for each of its elements, so one
-// scatter of pairs is faster than two.
-void LaneCode::store_pair_apart(llvm::StoreInst& store, llvm::StoreInst& partner, llvm::Value* mask) {
-    if (store.comesBefore(&partner))
-        return;
-    const bool is_first = elements_between(store, partner) > 0;
-    llvm::StoreInst &low = is_first ? store : partner, &high = is_first ? partner : store;
-    llvm::Type* const type = low.getValueOperand()->getType();
-    llvm::Value* both = builder_.CreateShuffleVector(vector(low.getValueOperand()), vector(high.getValueOperand()),
-                                                     llvm::createInterleaveMask(width_, 2));
-    both = builder_.CreateBitCast(both,
-                                  wide(builder_.getIntNTy(2 * static_cast<unsigned>(type->getPrimitiveSizeInBits()))));
-    store_values_apart(both, low.getPointerOperand(), low.getAlign(), mask);
+// Stores adjacent elements, by address, as one number, at the position of the last store. A scatter takes time for each of its elements, so one
+// scatter of numbers is faster than several of their parts.
+void LaneCode::store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask) {
+    llvm::StoreInst& first = *elements.front();
+    const auto bits = static_cast<unsigned>(first.getValueOperand()->getType()->getPrimitiveSizeInBits());
+    llvm::Type* const number = wide(builder_.getIntNTy(bits * static_cast<unsigned>(elements.size())));
+    llvm::Value* numbers = nullptr;
+    if (elements.size() == 2) {
+        llvm::Value* const both =
+            builder_.CreateShuffleVector(vector(first.getValueOperand()), vector(elements.back()->getValueOperand()),
+                                         llvm::createInterleaveMask(width_, 2));
+        numbers = builder_.CreateBitCast(both, number);
+    } else {
+        // Shifts are faster than shuffles of more than two vectors.
+        for (const auto [place, store] : llvm::enumerate(elements)) {
+            llvm::Value* part =
+                builder_.CreateBitCast(vector(store->getValueOperand()), wide(builder_.getIntNTy(bits)));
+            part = builder_.CreateShl(builder_.CreateZExt(part, number), place * bits);
+            numbers = numbers ? builder_.CreateOr(numbers, part) : part;
+        }
+    }
+    store_values_apart(numbers, first.getPointerOperand(), first.getAlign(), mask);
 }
 
 void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask) {

@@ -104,15 +104,17 @@ private:
     }
 
     double apart(llvm::Instruction& instruction, llvm::Type& type, bool is_masked) {
-        // Part of a register is loaded or stored, and joined or divided.
-        constexpr double vector_per_lane = 1, masked_per_lane = 3;
+        // Part of a register is loaded or stored, and joined or divided. To store it takes as long as a scatter takes for one lane.
+        constexpr double loaded_per_lane = 1, stored_per_lane = 3, masked_per_lane = 3;
         if (type.isVectorTy())
-            return lanes_ * (is_masked ? masked_per_lane : vector_per_lane);
+            return lanes_ * (is_masked                                 ? masked_per_lane
+                             : llvm::isa<llvm::StoreInst>(instruction) ? stored_per_lane
+                                                                       : loaded_per_lane);
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
             if (const size_t elements = accesses_.structure_of(*load).size();
                 accesses_.is_loaded_at_once(type, elements))
                 return cost_of_structure_element(elements, lanes_) / 2;
-        return apart_.of(instruction, lanes_);
+        return apart_.of(instruction, lanes_) / static_cast<double>(accesses_.elements_stored_with(instruction));
     }
 
     // An element that is repeated in all elements of another vector is moved once.
