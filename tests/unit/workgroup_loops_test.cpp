@@ -124,6 +124,20 @@ TEST(Accumulators, ElementsThatALoopAddsTo_AreKeptInRegisters) {
     EXPECT_TRUE(has(one, "found.conflict")) << one.optimised();
 }
 
+TEST(Accumulators, BesideLoadsThatOverlapNothing_AreKeptInRegisters) {
+    Compiled program(R"(
+        kernel void k(global float4* out, global const float* in, int n) {
+            const int i = get_global_id(0);
+            float factors[64];
+            for (int k = 0; k < 64; ++k) factors[k] = in[k] + i;
+            for (int k = 0; k < n; ++k) out[i].x += in[k] * factors[k];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    EXPECT_TRUE(has(program, "found.conflict")) << program.optimised();
+}
+
 TEST(Accumulators, SumsAreRight_AlsoInGroupsThatFillNoVector) {
     Compiled program(forces);
     ASSERT_EQ(program.prepare("k"), "");

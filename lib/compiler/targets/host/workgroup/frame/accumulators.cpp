@@ -1,44 +1,91 @@
-// LLVM's LoopVersioningLICM makes the copies, the check and the metadata about aliases.
+// LLVM's LoopVersioning makes the copy, the check and the metadata about aliases. Its pass LoopVersioningLICM is not used: it leaves a loop as
+// it is when one of the loop's accesses overlaps no other, such as a load of a member that the loop does not store.
 #include "accumulators.h"
 
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
+#include <llvm/Analysis/LoopAccessAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
-#include <llvm/Transforms/Scalar/LoopVersioningLICM.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/LoopVersioning.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
 
-bool stores_to_one_place(const llvm::Loop& loop) {
+// Where an innermost loop stores in each iteration to the same place.
+llvm::SmallVector<const llvm::Value*> places_of(const llvm::Loop& loop) {
+    llvm::SmallVector<const llvm::Value*> places;
     if (!loop.isInnermost())
-        return false;
+        return places;
     for (const llvm::BasicBlock* block : loop.blocks())
         for (const llvm::Instruction& instruction : *block)
             if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
                 store && store->isSimple() && loop.isLoopInvariant(store->getPointerOperand()))
-                return true;
-    return false;
+                places.push_back(store->getPointerOperand());
+    return places;
+}
+
+// Whether all accesses of the loop are simple loads and stores, and none of its calls must stay the only one of its kind.
+bool can_be_copied(const llvm::Loop& loop) {
+    const auto is_plain = [](const llvm::Instruction& instruction) {
+        const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        if (call && (call->isConvergent() || call->cannotDuplicate()))
+            return false;
+        const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+        const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+        return !instruction.mayReadOrWriteMemory() || (load && load->isSimple()) || (store && store->isSimple());
+    };
+    return llvm::all_of(loop.blocks(), [&](const llvm::BasicBlock* block) { return llvm::all_of(*block, is_plain); });
+}
+
+// Whether one of the pointers is checked. Otherwise the check would not help to move its store.
+bool is_any_checked(llvm::ArrayRef<const llvm::Value*> pointers, const llvm::RuntimePointerChecking& checking) {
+    const auto is_in = [&](const llvm::RuntimeCheckingPtrGroup& group) {
+        return llvm::any_of(group.Members, [&](unsigned member) {
+            return llvm::is_contained(pointers, checking.getPointerInfo(member).PointerValue);
+        });
+    };
+    return llvm::any_of(checking.getChecks(), [&](const llvm::RuntimePointerCheck& check) {
+        return is_in(*check.first) || is_in(*check.second);
+    });
+}
+
+// Copies the loop behind a check of address ranges; false where that is not possible. `loop` is then the copy without aliases.
+bool separate_from_aliases(llvm::Loop& loop, llvm::ArrayRef<const llvm::Value*> places,
+                           llvm::LoopStandardAnalysisResults& results) {
+    if (!loop.isLoopSimplifyForm() || loop.getExitingBlock() == nullptr || loop.getExitBlock() == nullptr ||
+        !loop.isLCSSAForm(results.DT) || !can_be_copied(loop))
+        return false;
+    llvm::LoopAccessInfoManager accesses(results.SE, results.AA, results.DT, results.LI, &results.TTI, &results.TLI,
+                                         &results.AC);
+    const llvm::LoopAccessInfo& all = accesses.getInfo(loop);
+    const llvm::RuntimePointerChecking& checking = *all.getRuntimePointerChecking();
+    if (checking.getChecks().size() > llvm::VectorizerParams::RuntimeMemoryCheckThreshold ||
+        !is_any_checked(places, checking))
+        return false;
+    llvm::LoopVersioning copies(all, checking.getChecks(), &loop, &results.LI, &results.DT, &results.SE);
+    copies.versionLoop();
+    copies.annotateLoopWithNoAlias();
+    return true;
 }
 
 }  // namespace
 
 bool has_accumulators(const llvm::LoopInfo& loops) {
-    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return stores_to_one_place(*loop); });
+    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return !places_of(*loop).empty(); });
 }
 
-llvm::PreservedAnalyses SeparateAccumulators::run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
+llvm::PreservedAnalyses SeparateAccumulators::run(llvm::Loop& loop, llvm::LoopAnalysisManager& /*analyses*/,
                                                   llvm::LoopStandardAnalysisResults& results,
-                                                  llvm::LPMUpdater& updater) {
-    if (!stores_to_one_place(loop))
+                                                  llvm::LPMUpdater& /*updater*/) {
+    const auto places = places_of(loop);
+    if (places.empty() || !separate_from_aliases(loop, places, results))
         return llvm::PreservedAnalyses::all();
-    llvm::PreservedAnalyses preserved = llvm::LoopVersioningLICMPass().run(loop, analyses, results, updater);
-    if (preserved.areAllPreserved())
-        return preserved;
+    const llvm::PreservedAnalyses preserved = llvm::getLoopPassPreservedAnalyses();
     // `loop` is now the copy without aliases; the check branches to the other copy when its condition is true.
     const llvm::BasicBlock* before = loop.getLoopPreheader();
     const llvm::BasicBlock* check = before ? before->getSinglePredecessor() : nullptr;

@@ -57,8 +57,6 @@ void set_options() {
         // LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the
         // vectorizer could not prove that neighbouring work-items access neighbouring elements.
         set_option<unsigned>("licm-max-num-int-reassociations", 0);
-        // LLVM copies a loop only if at least this percentage of its accesses can move out of it. Here one store is enough.
-        set_option<float>("licm-versioning-invariant-threshold", 1);
         return true;
     }();
     (void)done;
