@@ -1,4 +1,5 @@
 """Registration, devices, streams, events, random numbers, serialization."""
+import importlib.util
 import io
 import pathlib
 import subprocess
@@ -135,4 +136,5 @@ def test_the_example_trains_and_plots(tmp_path):
     example = pathlib.Path(__file__).parents[1] / "examples" / "train.py"
     run = subprocess.run([sys.executable, example, "perceptron", "opencl", "6"], capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert "operators that ran on the CPU: none" in run.stdout and "kernels a step" in run.stdout, run.stderr
-    assert (tmp_path / "train.png").read_bytes().startswith(b"\x89PNG")
+    if importlib.util.find_spec("matplotlib"):  # the figures are printed in any case
+        assert (tmp_path / "train.png").read_bytes().startswith(b"\x89PNG")

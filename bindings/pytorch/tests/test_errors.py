@@ -274,6 +274,9 @@ def test_results_of_another_type(device):
             torch.index_select(x, 0, place, out=torch.empty(2, 4, device=device, dtype=dtype))
         with pytest.raises(RuntimeError, match="dtypes match"):
             x.clone().index_put_((place,), torch.ones(2, 4, device=device, dtype=dtype))
+        y = x.clone()
+        y[y > 0] = torch.tensor(2, dtype=dtype)  # a number, which PyTorch converts
+        assert y.eq(2).all()
     with pytest.raises(RuntimeError, match="scalar type"):
         torch.nn.functional.cross_entropy(x, torch.zeros(4, dtype=torch.long, device=device), weight=torch.ones(4, device=device).half())
     with pytest.raises(NotImplementedError, match="softmax"):
@@ -294,3 +297,61 @@ def test_an_input_that_was_not_moved(device):
                     lambda: torch.mm(torch.ones(5, 5, device=device), image[0, 0], out=image[0, 1])):
         with pytest.raises(RuntimeError, match="same device"):
             program()
+
+
+def wrong_types(device):
+    """Calls whose result or one of whose inputs has another type than the kernel reads, or too few elements."""
+    def tensor(*shape, dtype=torch.float32):
+        return torch.ones(shape, dtype=dtype, device=device)
+
+    half = torch.float16
+    x, places = tensor(3, 4), tensor(3, 4, dtype=torch.long) * 0
+    image, aten = tensor(1, 1, 4, 4), torch.ops.aten
+    one = torch.ones((), device=device)
+    options = dict(lr=0.1, beta1=0.9, beta2=0.9, weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False)
+    return {
+        "gather": lambda: torch.gather(x, 0, places, out=tensor(3, 4, dtype=half)),
+        "scatter": lambda: torch.scatter(x, 0, places, x, out=tensor(3, 4, dtype=half)),
+        "scatter's source": lambda: torch.scatter_add(x, 0, places, tensor(3, 4, dtype=half), out=tensor(3, 4)),
+        "index_add": lambda: torch.index_add(x, 0, places[:, 0], x, out=tensor(3, 4, dtype=half)),
+        "max": lambda: torch.max(x, 1, out=(tensor(3, dtype=half), places[:, 0].clone())),
+        "max's places": lambda: torch.max(x, 1, out=(tensor(3), tensor(3, dtype=torch.int32))),
+        "argmax": lambda: torch.argmax(x, 1, out=tensor(3, dtype=torch.int32)),
+        "tril": lambda: torch.tril(x, out=tensor(3, 4, dtype=half)),
+        "softmax's gradient": lambda: torch._softmax_backward_data(x, x.half(), 1, torch.float32),
+        "layer_norm's gradient": lambda: aten.native_layer_norm_backward(
+            x.half(), x, [4], tensor(3, 1), tensor(3, 1), None, None, [True, False, False]),
+        "max_pool": lambda: aten.max_pool2d_with_indices(
+            image, [2, 2], out=tensor(1, 1, 2, 2, dtype=half), indices=tensor(1, 1, 2, 2, dtype=torch.long)),
+        "max_pool's places": lambda: aten.max_pool2d_with_indices_backward(
+            tensor(1, 1, 2, 2), image, [2, 2], [2, 2], [0, 0], [1, 1], False, tensor(1, 1, 1, 1, dtype=torch.long)),
+        "avg_pool": lambda: aten.avg_pool2d(image, [2, 2], out=tensor(1, 1, 2, 2, dtype=half)),
+        "upsampling": lambda: aten.upsample_nearest2d(image, [8, 8], out=tensor(1, 1, 8, 8, dtype=half)),
+        "targets of images": lambda: torch.nn.functional.nll_loss(tensor(2, 4, 3, 3), tensor(2, 3, 1, dtype=torch.long)),
+        "scales of a bag": lambda: torch.nn.functional.embedding_bag(
+            places[:2, :2], x, per_sample_weights=tensor(2, 2, dtype=half), mode="sum"),
+        "indices of a bag": lambda: torch.nn.functional.embedding_bag(tensor(2), x, places[0, :1]),
+        "a gradient of Adam": lambda: torch._fused_adam_([x], [x.half()], [x], [x], [], [one], **options),
+        "a state of Adam": lambda: torch._fused_adam_([x], [x], [x.double()], [x], [], [one], **options),
+        "a gradient of SGD": lambda: torch._fused_sgd_([x], [x.half()], [x], lr=0.1, momentum=0.9, weight_decay=0.0, dampening=0.0,
+                                                       nesterov=False, maximize=False, is_first_step=False),
+        "a state of Adam that is too small": lambda: torch._fused_adam_([x], [x], [x[0]], [x], [], [one], **options),
+        "random integers": lambda: torch.randn(3, dtype=torch.long, device=device),
+        "uniform integers": lambda: tensor(3, dtype=torch.long).uniform_(),
+        "a norm of integers": lambda: torch.nn.functional.layer_norm(places, (4,)),
+        "a batch norm of integers": lambda: torch.nn.functional.batch_norm(places, None, None, training=True),
+    }
+
+
+@pytest.mark.parametrize("name", wrong_types("meta"))
+def test_memory_is_not_taken_for_another_type(name, device):
+    with pytest.raises((RuntimeError, NotImplementedError)) as caught:
+        wrong_types(device)[name]()
+    assert "not compiled" not in str(caught.value)
+
+
+def test_a_cell_of_an_lstm_in_another_type(device):
+    # The CPU computes with it; here it is refused, where it was read as another type.
+    cell, x = torch.nn.LSTMCell(4, 5).to(device), torch.ones(2, 4, device=device)
+    with pytest.raises(RuntimeError, match="scalar type"):
+        cell(x, (torch.ones(2, 5, device=device), torch.ones(2, 5, device=device).half()))

@@ -51,6 +51,11 @@ Bags embedding_bag(const Tensor& weight, const Tensor& indices, const Tensor& of
     TORCH_CHECK(!has_scales || static_cast<Mode>(mode) == Mode::sum,
                 "embedding_bag: per_sample_weights only supported with mode='sum'");
     const auto type = weight.scalar_type();
+    TORCH_CHECK(at::isIntegralType(indices.scalar_type(), false) && at::isIntegralType(offsets.scalar_type(), false),
+                "embedding_bag: indices and offsets are integers, not ", indices.scalar_type(), " and ",
+                offsets.scalar_type());
+    if (has_scales)
+        check_type(type, *scales);
     const Device& device = opencl_device(weight);
     check_supported(type, device.index, "embedding_bag");
     const Tensor rows = weight.contiguous(), places = indices.to(at::kLong).contiguous(),

@@ -73,6 +73,7 @@ void run(const Indexing& call) {
     const Device& device = opencl_device(call.self);
     const auto type = call.self.scalar_type();
     check_supported(type, device.index, "indexing");
+    check_type(type, call.other);
     static constexpr const char* statements[] = {
         "STOREX(other, here, valid ? LOADX(self, there) : (T)0)", "if (valid) STOREX(self, there, LOADX(other, here))",
         "if (valid) STOREX(self, there, value)",
@@ -154,6 +155,7 @@ Tensor reached(const Tensor& self, int64_t dim, const Tensor& index) {
 }
 
 Tensor& gather_out(const Tensor& self, int64_t wrapped, const Tensor& index, bool, Tensor& out) {
+    check_type(self.scalar_type(), out);
     at::native::resize_output(out, index.sizes());
     if (index.numel() == 0)
         return out;
@@ -168,6 +170,7 @@ Tensor& gather_out(const Tensor& self, int64_t wrapped, const Tensor& index, boo
 // Scatters into `out`, which starts as a copy of self.
 Tensor& scatter(const Tensor& self, int64_t wrapped, const Tensor& index, const Tensor& source, const Scalar& value,
                 Action action, Tensor& out) {
+    check_type(self.scalar_type(), source, out);
     if (!out.is_same(self)) {
         at::native::resize_output(out, self.sizes());
         out.copy_(self);
@@ -212,6 +215,7 @@ void put_rows(const Tensor& target, int64_t dim, const Tensor& index, const Tens
 }
 Tensor& index_add_out(const Tensor& self, int64_t wrapped, const Tensor& index, const Tensor& source,
                       const Scalar& alpha, Tensor& out) {
+    check_type(self.scalar_type(), source, out);
     if (!out.is_same(self)) {
         at::native::resize_output(out, self.sizes());
         out.copy_(self);
@@ -351,13 +355,13 @@ Tensor& index_out(const Tensor& self, const c10::List<std::optional<Tensor>>& in
 
 Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices, const Tensor& values, bool accumulate,
                    bool) {
-    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
-                "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
-                " for the destination and ", values.scalar_type(), " for the source.");
     const bool is_fill = indices.size() == 1 && !accumulate && values.dim() == 0 && indices.get(0) &&
                          indices.get(0)->scalar_type() == at::kBool && indices.get(0)->sizes() == self.sizes();
     if (is_fill)
         return self.masked_fill_(indices.get(0)->to(self.device()), values.item());
+    TORCH_CHECK(self.scalar_type() == values.scalar_type(),
+                "Index put requires the source and destination dtypes match, got ", self.scalar_type(),
+                " for the destination and ", values.scalar_type(), " for the source.");
     const Advanced how = advanced(self, indices);
     if (how.index.numel() == 0)
         return self;

@@ -33,9 +33,20 @@ const char* const parameters =
     "global const X_T* in, global const long* target, global const X_T* weight, int has_weight, "
     "global X_T* out, global X_T* total, long samples, long classes, long inner, long ignored, int mean";
 
+// Meta functions check the sizes of vectors of samples, but not of images.
+void check_target(const Tensor& self, const Tensor& target) {
+    const bool is_image = self.dim() > 2;
+    TORCH_CHECK(!is_image || (target.dim() == self.dim() - 1 && target.size(0) == self.size(0) &&
+                              target.sizes().slice(1) == self.sizes().slice(2)),
+                "size mismatch (got input: ", self.sizes(), " , target: ", target.sizes());
+}
 void check_weight(const Tensor& self, const std::optional<Tensor>& weight) {
-    TORCH_CHECK(!weight || !weight->defined() || weight->scalar_type() == self.scalar_type(), "expected scalar type ",
-                self.scalar_type(), " but found ", weight->scalar_type());
+    if (!weight || !weight->defined())
+        return;
+    check_type(self.scalar_type(), *weight);
+    const int64_t classes = sizes_of(self).classes;
+    TORCH_CHECK(weight->numel() == classes, "weight tensor should be defined either for all ", classes,
+                " classes or no classes but got weight tensor of shape: ", weight->sizes());
 }
 
 Kernel& kernel_for(const Device& device, c10::ScalarType type, const char* name) {
@@ -75,6 +86,8 @@ kernel void gradient(global const X_T* grad, global const long* target, global c
 std::tuple<Tensor&, Tensor&> forward_out(const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                                          int64_t reduction, int64_t ignored, Tensor& out, Tensor& total) {
     check_weight(self, weight);
+    check_target(self, target);
+    check_type(self.scalar_type(), out, total);
     const Sizes sizes = sizes_of(self);
     const Tensor in = self.contiguous(), to = target.to(at::kLong).contiguous();
     const bool has_weight = weight && weight->defined();
@@ -104,6 +117,9 @@ std::tuple<Tensor&, Tensor&> forward_out(const Tensor& self, const Tensor& targe
 
 Tensor& backward_out(const Tensor& grad, const Tensor& self, const Tensor& target, const std::optional<Tensor>& weight,
                      int64_t reduction, int64_t ignored, const Tensor& total, Tensor& out) {
+    check_weight(self, weight);
+    check_target(self, target);
+    check_type(self.scalar_type(), grad, total, out);
     const Sizes sizes = sizes_of(self);
     const Tensor g = grad.contiguous(), to = target.to(at::kLong).contiguous();
     const bool has_weight = weight && weight->defined();

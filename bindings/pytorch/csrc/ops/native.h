@@ -35,6 +35,17 @@ bool may_have_kernels(const std::optional<Value>& value) {
     return !value || may_have_kernels(*value);
 }
 
+// Kernels take the memory of a tensor for elements of the type that they were made for. PyTorch checks the types of the results that it makes, but
+// not of those that the caller gives, nor of each input. Tensors may be undefined.
+template <typename... Tensors>
+void check_type(c10::ScalarType type, const Tensors&... tensors) {
+    const auto check = [type](const at::Tensor& tensor) {
+        TORCH_CHECK(!tensor.defined() || tensor.scalar_type() == type, "expected scalar type ", type, " but found ",
+                    tensor.scalar_type());
+    };
+    (check(tensors), ...);
+}
+
 // The name of an operator and its overload as a template argument.
 template <size_t size>
 struct OperatorName {

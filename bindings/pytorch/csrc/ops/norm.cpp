@@ -43,6 +43,7 @@ void row_statistics(const Tensor& in, int64_t n, const Tensor& mean, const Tenso
     const Device& device = opencl_device(in);
     const auto type = in.scalar_type();
     check_supported(type, device.index, "a normalization");
+    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(type), "a normalization has no kernel for ", type);
     Kernel& kernel = kernel_of(device, std::string("row statistics ") + short_name(type), "statistics", [&] {
         return row_macros(type) + row_kernel +
                R"(statistics(global const X_T* in, global T* means, global T* rstds, long n, T eps) {
@@ -120,6 +121,7 @@ std::tuple<Tensor, Tensor, Tensor> layer_norm_backward(const Tensor& grad, const
                                                        const Tensor& mean, const Tensor& rstd,
                                                        const std::optional<Tensor>& weight,
                                                        const std::optional<Tensor>& bias, std::array<bool, 3> mask) {
+    check_type(input.scalar_type(), grad);
     const Tensor g = grad.contiguous(), in = input.contiguous(),
                  w = or_none(weight).defined() ? weight->contiguous() : Tensor();
     const int64_t n = c10::multiply_integers(shape), rows = n > 0 ? in.numel() / n : 0;
@@ -263,6 +265,7 @@ void batch_statistics(const Tensor& in, const Tensor& mean, const Tensor& invstd
     const Tensor& typical = running_mean.defined() ? running_mean : weight.defined() ? weight : bias;
     const auto parameter_type = typical.defined() ? typical.scalar_type() : type;
     check_supported(type, device.index, "batch_norm");
+    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(type), "batch_norm has no kernel for ", type);
     const bool whole = out.defined();
     Kernel& kernel = kernel_of(
         device, std::string("batch statistics ") + short_name(type) + short_name(parameter_type) + (whole ? "w" : ""),
@@ -327,6 +330,7 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
                     const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
                     const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd, bool training,
                     double eps, std::array<bool, 3> mask) {
+    check_type(input.scalar_type(), grad);
     const Tensor in = input.contiguous(), g = grad.contiguous();
     const auto compute = compute_type(in.scalar_type());
     const Tensor mean = training ? *save_mean : running_mean->to(compute);

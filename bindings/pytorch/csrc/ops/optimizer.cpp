@@ -140,6 +140,7 @@ bool is_there(const OptionalTensor& tensor) { return tensor && tensor->defined()
 
 AdamTensors checked(AdamTensors tensors) {
     check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
+    check_type(tensors.param.scalar_type(), tensors.grad, tensors.exp_avg, tensors.exp_avg_sq, tensors.max_sq);
     if (!has_same_layout(tensors.param, tensors.grad))
         tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
     TORCH_CHECK(has_same_layout(tensors.param, tensors.exp_avg) && has_same_layout(tensors.param, tensors.exp_avg_sq),
@@ -296,6 +297,7 @@ void sgd_step(c10::ArrayRef<SgdTensors> all, const Sgd& sgd, const OptionalTenso
 
 SgdTensors checked(SgdTensors tensors) {
     check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
+    check_type(tensors.param.scalar_type(), tensors.grad, tensors.momentum_buffer);
     if (!has_same_layout(tensors.param, tensors.grad))
         tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
     if (!tensors.momentum_buffer.defined())

@@ -188,10 +188,19 @@ void give(const Tensor& out, const Tensor& dense) {
         out.copy_(dense);
 }
 
+void check_gradient(const Tensor& grad, const Tensor& image, const Tensor& indices, const Tensor& out) {
+    check_type(image.scalar_type(), grad, out);
+    check_type(at::kLong, indices);
+    TORCH_CHECK(indices.sizes() == grad.sizes(), "Expected a tensor of sizes ", grad.sizes(), ", but got ",
+                indices.sizes(), " for indices");
+}
+
 template <size_t dims>
 std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
                                           IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, Tensor& out,
                                           Tensor& indices) {
+    check_type(image.scalar_type(), out);
+    check_type(at::kLong, indices);
     const auto sizes = result_sizes(dims, image, kernel, stride, padding, dilation, ceil_mode);
     at::native::resize_output(out, sizes);
     at::native::resize_output(indices, sizes);
@@ -208,6 +217,7 @@ std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& image, IntArrayRef kerne
 template <size_t dims>
 Tensor& max_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
                               IntArrayRef padding, IntArrayRef dilation, bool, const Tensor& indices, Tensor& out) {
+    check_gradient(grad, image, indices, out);
     at::native::resize_output(out, image.sizes());
     const Tensor g = grad.contiguous(), places = indices.contiguous(), result = dense_like(out);
     if (g.numel() == 0)
@@ -244,6 +254,7 @@ Tensor max_pool3d_backward(const Tensor& grad, const Tensor& image, IntArrayRef 
 template <size_t dims>
 Tensor& avg_pool_out(const Tensor& image, IntArrayRef kernel, IntArrayRef stride, IntArrayRef padding, bool ceil_mode,
                      bool include_pad, std::optional<int64_t> divisor, Tensor& out) {
+    check_type(image.scalar_type(), out);
     at::native::resize_output(out, result_sizes(dims, image, kernel, stride, padding, {}, ceil_mode));
     if (out.numel() == 0)
         return out;
@@ -260,6 +271,7 @@ template <size_t dims>
 Tensor& avg_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
                               IntArrayRef padding, bool, bool include_pad, std::optional<int64_t> divisor,
                               Tensor& out) {
+    check_type(image.scalar_type(), grad, out);
     at::native::resize_output(out, image.sizes());
     if (grad.numel() == 0)
         return out.zero_();
@@ -294,6 +306,7 @@ Tensor adaptive_avg_pool(const Tensor& image, IntArrayRef output_size) {
 }
 template <size_t dims>
 Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& image) {
+    check_type(image.scalar_type(), grad);
     Tensor out = at::empty(image.sizes(), image.options().memory_format(at::MemoryFormat::Contiguous));
     if (grad.numel() == 0)
         return out.zero_();
@@ -305,6 +318,8 @@ Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& image) {
 template <size_t dims>
 std::tuple<Tensor&, Tensor&> adaptive_max_pool_out(const Tensor& image, IntArrayRef output_size, Tensor& out,
                                                    Tensor& indices) {
+    check_type(image.scalar_type(), out);
+    check_type(at::kLong, indices);
     const auto sizes = adaptive_sizes<dims>(image, output_size);
     at::native::resize_output(out, sizes);
     at::native::resize_output(indices, sizes);
@@ -320,6 +335,7 @@ std::tuple<Tensor&, Tensor&> adaptive_max_pool_out(const Tensor& image, IntArray
 }
 template <size_t dims>
 Tensor& adaptive_max_pool_backward_out(const Tensor& grad, const Tensor& image, const Tensor& indices, Tensor& out) {
+    check_gradient(grad, image, indices, out);
     at::native::resize_output(out, image.sizes());
     if (grad.numel() == 0)
         return out.zero_();

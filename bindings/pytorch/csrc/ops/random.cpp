@@ -80,12 +80,19 @@ void fill_random(const Tensor& self, const OptionalGenerator& generator, const D
         .run({count, 1, 1});
 }
 
+// Without a kernel, the call ends with the CPU's error.
+void check_floating(const Tensor& self, const char* name) {
+    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(self.scalar_type()), name, " has no kernel for ", self.scalar_type());
+}
+
 Tensor& uniform_(Tensor& self, double from, double to, OptionalGenerator generator) {
+    check_floating(self, "uniform_");
     TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
     fill_random(self, generator, {"uniform", "s0 + u * (s1 - s0)", from, to});
     return self;
 }
 Tensor& normal_(Tensor& self, double mean, double std, OptionalGenerator generator) {
+    check_floating(self, "normal_");
     TORCH_CHECK(std >= 0, "normal expects std >= 0.0, but found std ", std);
     // Box and Muller; 1 - u is never 0.
     fill_random(self, generator,
@@ -93,6 +100,7 @@ Tensor& normal_(Tensor& self, double mean, double std, OptionalGenerator generat
     return self;
 }
 Tensor& exponential_(Tensor& self, double lambda, OptionalGenerator generator) {
+    check_floating(self, "exponential_");
     TORCH_CHECK(lambda > 0, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
     fill_random(self, generator, {"exponential", "-log1p(-u) / s0", lambda});
     return self;

@@ -93,7 +93,9 @@ struct Inputs {
            const OptionalTensor& hidden_biases, const Tensor& old_state)
         : has_bias(is_there(input_biases)), input(input_gates.contiguous()), hidden(hidden_gates.contiguous()),
           input_bias(has_bias ? input_biases->contiguous() : input),
-          hidden_bias(has_bias ? hidden_biases->contiguous() : hidden), old(old_state.contiguous()) {}
+          hidden_bias(has_bias ? hidden_biases->contiguous() : hidden), old(old_state.contiguous()) {
+        check_type(old.scalar_type(), input, hidden, input_bias, hidden_bias);
+    }
     void add(Launch& launch) const { launch.read(input).read(hidden).read(input_bias).read(hidden_bias).read(old); }
     bool has_bias;
     Tensor input, hidden, input_bias, hidden_bias, old;
@@ -121,6 +123,7 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_stat
     if (!is_there(grad_state) && !is_there(grad_cell))
         return {};
     const Tensor before = old.contiguous(), after = cell.contiguous(), gates = kept.contiguous();
+    check_type(before.scalar_type(), after, gates);
     const Tensor dh = is_there(grad_state) ? grad_state->contiguous() : after;
     const Tensor dc = is_there(grad_cell) ? grad_cell->contiguous() : after;
     const Tensor grad_gates = of_gates(before, 4), grad_old = like_state(before);

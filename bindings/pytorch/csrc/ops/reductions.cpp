@@ -213,6 +213,8 @@ void into_contiguous(Tensor& out, const Work& work) {
 }
 
 void extreme_dim(const Tensor& self, int64_t dim, bool keepdim, Tensor& values, Tensor& indices, const char* better) {
+    check_type(self.scalar_type(), values);
+    check_type(at::kLong, indices);
     const int64_t at_dim = at::maybe_wrap_dim(dim, self.dim());
     const auto sizes = kept_sizes(self, at::IntArrayRef{at_dim}, keepdim);
     at::native::resize_output(values, sizes);
@@ -233,6 +235,7 @@ std::tuple<Tensor&, Tensor&> min_dim_out(const Tensor& self, int64_t dim, bool k
     return {values, indices};
 }
 Tensor& arg_extreme(const Tensor& self, std::optional<int64_t> dim, bool keepdim, Tensor& out, const char* better) {
+    check_type(at::kLong, out);
     const Tensor input = dim ? self : self.reshape({-1});
     const int64_t at_dim = dim ? at::maybe_wrap_dim(*dim, self.dim()) : 0;
     if (dim)

@@ -141,6 +141,7 @@ void run(const char* name, const Tensor& from, const Tensor& to, const Axes& axe
     const Device& device = opencl_device(from);
     const auto type = from.scalar_type();
     check_supported(type, device.index, name);
+    check_type(type, to);
     const auto rule = std::to_string(static_cast<int>(axes.rule));
     Kernel& kernel = kernel_of(device, name + (" " + rule) + short_name(type), name, [&] {
         return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) +

@@ -84,6 +84,7 @@ Tensor& eye_square_out(int64_t n, Tensor& out) { return eye_out(n, n, out); }
 
 // Keeps the elements for which `condition` is true. It may use the row r, the column c and the diagonal n0.
 Tensor& triangle(const Tensor& self, int64_t diagonal, Tensor& out, const char* name, const char* condition) {
+    check_type(self.scalar_type(), out);
     at::native::resize_output(out, self.sizes());
     if (out.numel() == 0)
         return out;

@@ -95,6 +95,7 @@ Tensor& softmax_backward(const Tensor& grad, const Tensor& output, int64_t wrapp
     const int64_t dim = at::maybe_wrap_dim(wrapped, grad.dim());
     const Tensor g = as_rows(grad, dim), o = as_rows(output, dim);
     const auto type = grad.scalar_type();
+    check_type(type, output);
     Tensor same = out.scalar_type() == type ? out : at::empty(out.sizes(), grad.options());
     const Tensor rows = result_rows(same, g, dim);
     const Device& device = opencl_device(grad);
