@@ -97,6 +97,7 @@ Decisions decisions_for(unsigned statements) {
 constexpr const char* strength = "Loop Strength Reduction";
 constexpr const char* scheduler = "machine-scheduler";
 constexpr const char* late_scheduler = "post-RA-sched";
+constexpr const char* preparation = "codegenprepare";
 
 TEST(PassGate, ForASmallFunction_RunsAll) {
     const auto [is_enabled, decisions] = decisions_for(100);
@@ -120,6 +121,18 @@ TEST(PassGate, ForABlockWithMoreAccesses_LeavesOutBothSchedulers) {
     EXPECT_TRUE(is_enabled);
     EXPECT_THAT(decisions, Contains(Pair(scheduler, false)));
     EXPECT_THAT(decisions, Contains(Pair(late_scheduler, false)));
+    EXPECT_THAT(decisions, Contains(Pair(preparation, true)));
+}
+
+// Blocks of 20,000 instructions and of 20,003, without the code generator, which would take seconds.
+TEST(PassGate, ForABlockThatIsTooLongToNumber_LeavesOutThePreparation) {
+    const auto prepares = [](unsigned statements) {
+        llvm::LLVMContext context;
+        const std::unique_ptr<llvm::Module> module = parse(function_of(statements), context);
+        return module != nullptr && PassGate(*module).shouldRunPass(preparation, "");
+    };
+    EXPECT_TRUE(prepares(6665));
+    EXPECT_FALSE(prepares(6666));
 }
 
 // What LLVM asks the gate of the passes before the code generator.

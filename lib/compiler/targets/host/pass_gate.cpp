@@ -23,6 +23,11 @@ bool is_long(const llvm::BasicBlock& block) {
     return block.size() > accesses_max && accesses() > accesses_max;
 }
 
+// CodeGenPrepare compares the order of instructions after each address that it inserts, for which LLVM numbers the whole block again.
+bool is_too_long_to_number(const llvm::BasicBlock& block) {
+    return block.size() > PassGate::numbered_instructions_max && is_long(block);
+}
+
 bool is_row(const llvm::Loop& loop) { return llvm::findOptionMDForLoop(&loop, workgroup::single_row_tag) != nullptr; }
 
 // Whether `loop` counts rows of work-items whose code neither depends on the row nor has loops: most often there is one row.
@@ -117,11 +122,16 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) 
 }
 
 PassGate::PassGate(const llvm::Module& module)
-    : reduces_(module.getInstructionCount() <= reduced_instructions_max), schedules_(!has_long_block(module)) {}
+    : reduces_(module.getInstructionCount() <= reduced_instructions_max), schedules_(!has_long_block(module)),
+      prepares_(schedules_ || llvm::none_of(module, [](const llvm::Function& function) {
+                    return llvm::any_of(function, is_too_long_to_number);
+                })) {}
 
 bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
     if (pass == "machine-scheduler" || pass == "post-RA-sched")
         return schedules_;
+    if (pass == "codegenprepare")
+        return prepares_;
     return reduces_ || pass != "Loop Strength Reduction";
 }
 

@@ -42,6 +42,9 @@ public:
     // Loop strength reduction gives each address in a loop a variable of its own. Work-group functions use so many arrays that these variables
     // do not fit into registers. Without the pass, a matrix product with 16 sums takes half the time, and half the time to compile.
     static constexpr unsigned reduced_instructions_max = 1500;
+    // CodeGenPrepare takes quadratic time for the addresses of a basic block: minutes for one of 100,000 instructions with thousands of
+    // accesses. Instruction selection folds the addresses within a block without it.
+    static constexpr size_t numbered_instructions_max = 20'000;
     explicit PassGate(const llvm::Module& module);
 
     [[nodiscard]] bool isEnabled() const override { return !reduces_ || !schedules_; }
@@ -50,6 +53,7 @@ public:
 private:
     const bool reduces_;
     const bool schedules_;
+    const bool prepares_;
 };
 
 }  // namespace polder::compiler
