@@ -433,10 +433,12 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         NdRange range;
         POLDER_TRY(set_global_range(sizes, range));
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
-        // A launch with these arguments would report the same errors.
+        // The errors of a launch with these arguments, except for an object that was released since: no size depends on it.
         BufferList buffers(arguments.pointers.size());
         Views views;
-        POLDER_TRY(find_buffers(*queue, *on, arguments, buffers, views));
+        const Result<void> found = find_buffers(*queue, *on, arguments, buffers, views);
+        if (!found && found.error().status() != Status::invalid_kernel_args)
+            return found;
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};
     });
