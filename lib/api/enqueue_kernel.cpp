@@ -436,7 +436,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         // The errors of a launch with these arguments, except for an object that was released since: no size depends on it.
         BufferList buffers(arguments.pointers.size());
         Views views;
-        const Result<void> found = find_buffers(*queue, *on, arguments, buffers, views);
+        Result<void> found = find_buffers(*queue, *on, arguments, buffers, views);
         if (!found && found.error().status() != Status::invalid_kernel_args)
             return found;
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
