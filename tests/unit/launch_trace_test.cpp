@@ -268,7 +268,8 @@ TEST_F(LaunchTrace, APauseIsSeenWithinTwoEvents) {
     constexpr uint64_t before = 100;
     constexpr uint64_t after = 100;
     constexpr uint64_t pause_ns = 50'000'000;
-    for (uint64_t extra = 0; extra < 2 * polder::trace::Repeat::most; ++extra) {
+    constexpr uint64_t launches_of_two_events = uint64_t{2} * polder::trace::Repeat::most;
+    for (uint64_t extra = 0; extra < launches_of_two_events; ++extra) {
         SCOPED_TRACE(extra);
         ASSERT_TRUE(memory::trace::begin(path));
         std::vector<RecordedLaunch> launches;
@@ -287,7 +288,7 @@ TEST_F(LaunchTrace, APauseIsSeenWithinTwoEvents) {
         ASSERT_EQ(trace.events.size(), launches.size());
         for (size_t i = 1; i < trace.events.size(); ++i)
             EXPECT_GE(trace.events[i].ns, trace.events[i - 1].ns) << i;
-        EXPECT_GE(trace.events[before + extra + 2 * polder::trace::Repeat::most].ns - trace.events[0].ns, pause_ns);
+        EXPECT_GE(trace.events[before + extra + launches_of_two_events].ns - trace.events[0].ns, pause_ns);
     }
 }
 

@@ -103,7 +103,7 @@ void infer_attributes(llvm::Module& module) {
 
 // The name without its parameters, which all overloads share; a name that is not mangled stays as it is.
 std::string base_name(const llvm::Function& function) {
-    const std::string name = function.getName().str();
+    std::string name = function.getName().str();
     llvm::ItaniumPartialDemangler demangler;
     if (demangler.partialDemangle(name.c_str()))
         return name;
