@@ -67,10 +67,8 @@ public:
 protected:
     // The name is the thread's, at most 15 characters. `word`: the timeline's counter when the device writes it; lives as long as the queue.
     explicit ForeignQueue(const char* thread_name, std::atomic<uint64_t>* word = nullptr) : thread_name_(thread_name) {
-        if (word) {
-            word_ = word;
-            publish_at(*word);
-        }
+        if (word)
+            publish_in(*word);
     }
     ~ForeignQueue() override = default;
     // Waits until everything is complete, and ends the thread.
@@ -164,6 +162,11 @@ protected:
     FailureLog failures_ POLDER_GUARDED_BY(mutex_);
 
 private:
+    void publish_in(std::atomic<uint64_t>& word) {
+        word_ = &word;
+        publish_at(word);
+    }
+
     struct Resumption : driver::FenceWaiter {
         ForeignQueue* queue = nullptr;
     };
@@ -488,8 +491,7 @@ void ForeignQueue<Operation>::forget_threads() {
     forget_pushed(Where::in_child);
     pushed_ = submitted_;
     completed_.store(submitted_);
-    word_ = &completed_;
-    publish_at(completed_);
+    publish_in(completed_);
 }
 
 }  // namespace polder::devices

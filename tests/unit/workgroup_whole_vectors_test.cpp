@@ -122,7 +122,6 @@ TEST(WholeVectors, VectorsWhoseElementsAreMostlyNumbers_AreSplit) {
     EXPECT_EQ(program.result().lanes.width, 16U) << program.optimised();
 }
 
-// Bytes are converted where they are: four work-items' colors are one register of floats.
 // A whole vector that each lane stores at its own place takes as long as a scatter takes for one pair of split elements.
 TEST(WholeVectors, VectorsAtPlacesThatAreComputed_AreSplit) {
     std::string chain;
@@ -141,6 +140,7 @@ TEST(WholeVectors, VectorsAtPlacesThatAreComputed_AreSplit) {
     EXPECT_GT(count(program, "@llvm.masked.scatter.v16i64"), 0U) << program.optimised();
 }
 
+// Bytes are converted where they are: four work-items' colors are one register of floats.
 TEST(WholeVectors, ColorsOfBytes_AreConvertedInTheOrderOfMemory) {
     Compiled program(R"(
         kernel void k(global const uchar4* in, global uchar4* out, float factor) {
