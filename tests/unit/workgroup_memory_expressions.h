@@ -15,6 +15,19 @@ inline constexpr NumberType int_ = narrow_types[4], uint_ = narrow_types[5], lon
                             ulong_ = narrow_types[7];
 inline constexpr NumberType variable_types[] = {int_, uint_, long_, ulong_, narrow_types[0], narrow_types[3]};
 
+// A constant table of a random kernel.
+struct ConstantNumbers {
+    const char *type, *name;
+    uint32_t size, index_bits;  // 2^index_bits is at most the size
+
+    static constexpr int64_t limit = 113;
+    static int64_t element(int64_t place) { return (place * place * 5 + place * 3 + 1) % limit; }
+};
+inline constexpr ConstantNumbers constant_numbers[] = {
+    {"uchar", "table_of_20_bytes", 20, 4}, {"uchar", "table_of_bytes", 250, 7}, {"short", "table_of_shorts", 70, 6},
+    {"int", "table_of_8_words", 8, 3},     {"uint", "table_of_words", 37, 5},   {"long", "table_of_16_longs", 16, 4},
+    {"ulong", "table_of_longs", 40, 5}};
+
 struct World;
 // An expression's value for one work-item.
 using Value = std::function<int64_t(const World&, const MemoryItem&)>;
@@ -121,6 +134,23 @@ protected:
                 from.type, mask};
     }
 
+    // An element of a constant table, at the place that an expression gives.
+    Number looked_up(NumberType type, int depth) {
+        const ConstantNumbers& table = constant_numbers[pick(std::size(constant_numbers))];
+        const int64_t mask = (int64_t{1} << (1 + pick(table.index_bits))) - 1;
+        const int64_t away = pick(table.size - static_cast<uint32_t>(mask));
+        const bool is_moved = pick(2) == 1;  // (table + away)[index], else table[index + away]
+        const Number index = masked(whole(arithmetic_type(), depth - 1), mask);
+        const std::string text = is_moved
+                                     ? "(" + std::string(table.name) + " + " + number(away) + ")[" + index.text + "]"
+                                     : std::string(table.name) + "[" + index.text + " + " + number(away) + "]";
+        return {"((" + std::string(type.name) + ")" + text + ")",
+                [value = index.value, away](const World& w, const MemoryItem& m) {
+                    return ConstantNumbers::element(value(w, m) + away);
+                },
+                type, ConstantNumbers::limit};
+    }
+
     static int64_t sum_of_limits(const Number& a, const Number& b) {
         return a.limit > INT64_MAX - b.limit ? INT64_MAX : a.limit + b.limit;
     }
@@ -148,6 +178,8 @@ protected:
     Number whole(NumberType type, int depth) {
         if (depth == 0 || pick(4) == 0)
             return leaf(type);
+        if (has_tables_ && pick(3) == 0)
+            return looked_up(type, depth);
         if (pick(10) == 0)
             return far_sum(type);
         if (pick(6) == 0)
@@ -300,6 +332,7 @@ protected:
 
     std::mt19937 random_;
     const int64_t away_;  // one for the program, so that no two work-items write to one place of `shifted`
+    bool has_tables_ = false;
     uint32_t loops_ = 0;
     uint32_t names_ = 0;
 };

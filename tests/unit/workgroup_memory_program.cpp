@@ -29,7 +29,9 @@ using Structures = MemoryProgram::Structures;
 
 class Maker : public VectorMaker {
 public:
-    Maker(uint32_t seed, Structures structures) : VectorMaker(seed), structures_(structures) {}
+    Maker(uint32_t seed, Structures structures) : VectorMaker(seed), structures_(structures) {
+        has_tables_ = structures == Structures::constant_tables;
+    }
 
     MemoryBlock block(int depth, bool is_uniform, bool in_loop) {
         MemoryBlock result;
@@ -337,7 +339,8 @@ constexpr MemoryGuard memory_guards[] = {
 }  // namespace
 
 MemoryProgram::MemoryProgram(uint32_t seed, Structures structures)
-    : block_(Maker(seed, structures).block(0, true, false)), has_vectors_(structures == Structures::vectors) {}
+    : block_(Maker(seed, structures).block(0, true, false)), has_vectors_(structures == Structures::vectors),
+      has_tables_(structures == Structures::constant_tables) {}
 MemoryProgram::~MemoryProgram() = default;
 
 void MemoryProgram::guard(uint32_t seed) {
@@ -353,6 +356,13 @@ std::string MemoryProgram::text(const std::string& name) const {
         "global long* shifted, global ulong* result, local long* s, int n) {\n" +
         "size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);\n" +
         (guard_ ? std::string("if (!(") + guard_->text + ")) return;\n" : std::string());
+    if (has_tables_)
+        for (const ConstantNumbers& table : constant_numbers) {
+            source += "constant " + std::string(table.type) + " " + table.name + "[] = {";
+            for (int64_t i = 0; i < table.size; ++i)
+                source += number(ConstantNumbers::element(i)) + ",";
+            source += "};\n";
+        }
     for (size_t v = 0; v < std::size(variable_types); ++v)
         source += std::string(variable_types[v].name) + " v" + std::to_string(v) + " = (" + variable_types[v].name +
                   ")(get_local_id(0) * " + std::to_string(v + 1) + ");\n";

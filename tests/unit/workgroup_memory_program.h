@@ -77,8 +77,8 @@ using MemoryBlock = std::vector<std::shared_ptr<MemoryStatement>>;
 class MemoryProgram {
 public:
     // `used`: a part of the statements reads structures at places without a step, or vectors of which only some work-items have one. `vectors`: a part
-    // computes with explicit vectors.
-    enum class Structures : uint8_t { none, used, vectors };
+    // computes with explicit vectors. `constant_tables`: a part of the expressions looks up elements of constant tables.
+    enum class Structures : uint8_t { none, used, vectors, constant_tables };
     explicit MemoryProgram(uint32_t seed, Structures structures = Structures::none);
     ~MemoryProgram();
 
@@ -95,7 +95,7 @@ public:
 
 private:
     MemoryBlock block_;
-    const bool has_vectors_;
+    const bool has_vectors_, has_tables_;
     const MemoryGuard* guard_ = nullptr;
 };
 

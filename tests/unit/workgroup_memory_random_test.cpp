@@ -184,6 +184,21 @@ TEST(WorkGroupMemory, SplitVectorsWithVectorsOf512Bits) {
     expect_right(38001, 100, "x86-64-v4", Structures::vectors);
 }
 
+// icelake-server also permutes bytes.
+TEST(WorkGroupMemory, TablesWithVectorsOf512Bits) {
+    if (!has_512_bits())
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_right(39001, 60, "x86-64-v4", Structures::constant_tables);
+    if (__builtin_cpu_supports("avx512vbmi"))
+        expect_right(39501, 60, "icelake-server", Structures::constant_tables);
+}
+
+TEST(WorkGroupMemory, TablesWithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(40001, 60, "haswell", Structures::constant_tables);
+}
+
 TEST(WorkGroupMemory, WithVectorsOf256Bits) {
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
         GTEST_SKIP() << "needs a processor like Haswell";

@@ -53,8 +53,13 @@ uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* targe
     return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
 }
 
-bool permutes_words(llvm::TargetMachine* target) {
-    return target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx2");
+Permutes permutes_of(llvm::TargetMachine* target) {
+    const auto has = [&](const char* features) { return target->getMCSubtargetInfo()->checkFeatures(features); };
+    if (!target || !target->getTargetTriple().isX86() || !has("+avx2"))
+        return Permutes::none;
+    if (!has("+avx512vl,+avx512bw"))
+        return Permutes::words;
+    return has("+avx512vbmi") ? Permutes::bytes : Permutes::two_registers;
 }
 
 // LLVM's cost model gives gathers the same cost on all processors. `fast-gather` is the feature by which LLVM's code generator decides about them.
@@ -178,10 +183,11 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     with_analyses(options.target_machine, [&](llvm::FunctionAnalysisManager& analyses) {
         if (lowered->sub_group_size > 0)
             sub_groups = vectorize_sub_group_loops(
-                function, {lowered->sub_group_size, permutes_words(options.target_machine)}, analyses);
-        report = vectorize_work_item_loops(
-            function, width, options.lanes,
-            {gathers_of(options.target_machine), masks_of(options.target_machine), register_words}, analyses);
+                function, {lowered->sub_group_size, permutes_of(options.target_machine)}, analyses);
+        report = vectorize_work_item_loops(function, width, options.lanes,
+                                           {gathers_of(options.target_machine), masks_of(options.target_machine),
+                                            permutes_of(options.target_machine), register_words},
+                                           analyses);
     });
     replace_local_atomics(function);
     forget_any_work_item(*function.getParent());

@@ -63,6 +63,22 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
     access.group = std::move(group);
 }
 
+// A row of the table is loaded as such; a row that is only likely would have to be checked.
+const ConstantTable* LaneAccesses::table_of(llvm::Instruction& instruction) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (load == nullptr || permutes_ == Permutes::none)
+        return nullptr;
+    const auto [known, is_new] = tables_.try_emplace(load);
+    if (!is_new)
+        return known->second.get();
+    std::optional<ConstantTable> table = constant_table_of(*load, permutes_);
+    if (!table)
+        return nullptr;
+    if (const auto access = of(*load); access && access->is_certain)
+        return nullptr;
+    return (tables_[load] = std::make_unique<ConstantTable>(std::move(*table))).get();
+}
+
 bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
     auto* const type = of_lanes(element, lanes_);
     return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);

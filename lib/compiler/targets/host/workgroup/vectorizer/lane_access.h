@@ -9,6 +9,7 @@
 #pragma once
 
 #include "block_accesses.h"
+#include "constant_tables.h"
 #include "lane_shape.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -44,11 +45,13 @@ class LaneAccesses {
 public:
     // `guesses`: shapes that are likely, and are checked at run time.
     LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes,
-                 const llvm::TargetTransformInfo& target)
-        : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target) {}
+                 const llvm::TargetTransformInfo& target, Permutes permutes)
+        : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target), permutes_(permutes) {}
 
     // For a load or store; nothing when the lanes' addresses have no constant step, or one below -1 or above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
+    // The constant table in which the lanes look up their elements; null where they load them.
+    [[nodiscard]] const ConstantTable* table_of(llvm::Instruction& instruction);
     // BlockAccesses::structure_of, of the load's block.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) {
         return block_of(*load.getParent()).structure_of(load);
@@ -81,6 +84,8 @@ private:
     const LaneShapes& guesses_;
     unsigned lanes_;
     const llvm::TargetTransformInfo& target_;
+    const Permutes permutes_;
+    llvm::DenseMap<const llvm::Instruction*, std::unique_ptr<ConstantTable>> tables_;
     llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<BlockAccesses>> blocks_;
 };
 

@@ -19,7 +19,7 @@ inline constexpr unsigned accessed_one_by_one_max = 8;
 // The lanes of a loop over the work-items of one sub-group.
 struct SubGroupLanes {
     unsigned size = 0;
-    bool permutes_words = false;  // the processor moves 32-bit lanes of 256 bits by indices in a register
+    Permutes permutes = Permutes::none;
 };
 
 class LaneCode {

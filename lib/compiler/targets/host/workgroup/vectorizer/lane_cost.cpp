@@ -43,6 +43,8 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     constexpr double question = 4;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width);
+    if (const ConstantTable* const table = accesses.table_of(instruction))
+        return table->instructions(width);
     const std::optional<LaneAccess> access = accesses.of(instruction);
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
         if (const size_t elements = accesses.structure_of(*load).size();

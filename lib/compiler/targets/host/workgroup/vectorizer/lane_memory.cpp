@@ -38,6 +38,8 @@ llvm::Align alignment_of_row(const llvm::Instruction& access) {
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     if (const auto found = loaded_before_.find(&load); found != loaded_before_.end())
         return found->second;
+    if (const ConstantTable* const table = accesses_.table_of(load))
+        return look_up(builder_, *table, *vector(table->index), *load.getType());
     const std::optional<LaneAccess> access = accesses_.of(load);
     llvm::Value* address = load.getPointerOperand();
     if (!access) {

@@ -81,7 +81,7 @@ llvm::Value* reduce_clusters(llvm::IRBuilder<>& at, const SubGroupOperation& ope
 class Permutation {
 public:
     Permutation(llvm::IRBuilder<>& at, llvm::Function& function, const SubGroupLanes& lanes, llvm::Value* indices)
-        : at_(at), function_(function), count_(lanes.size), permutes_words_(lanes.permutes_words),
+        : at_(at), function_(function), count_(lanes.size), permutes_words_(lanes.permutes != Permutes::none),
           indices_(at.CreateAnd(at.CreateZExtOrTrunc(indices, vector_of(at.getInt32Ty(), count_)),
                                 at.CreateVectorSplat(count_, at.getInt32(count_ - 1)))) {}
 

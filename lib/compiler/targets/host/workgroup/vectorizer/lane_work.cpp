@@ -80,6 +80,8 @@ private:
         llvm::Type& type = *llvm::getLoadStoreType(&instruction);
         if (shapes_.of(address).is_uniform())
             return access_work;
+        if (const ConstantTable* const table = accesses_.table_of(instruction))
+            return table->instructions(lanes_);
         const bool is_masked = plan_.masked.contains(instruction.getParent());
         const std::optional<LaneAccess> access = accesses_.of(instruction);
         const bool is_store = llvm::isa<llvm::StoreInst>(instruction);

@@ -231,7 +231,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
                              LaneShapes::Certainty::likely);
-    LaneAccesses accesses(shapes, guesses, width, target);
+    LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
     const double gain = weight * costs.gain() / width;
@@ -254,7 +254,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     Outcome outcome{Outcome::Kind::vectorized, gain};
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
-    LaneAccesses wide(shapes, guesses, width * vectors, target);
+    LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
     outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, width * vectors);
     return outcome;
 }
@@ -357,7 +357,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
             continue;
         }
         const LaneShapes guesses = shapes(LaneShapes::Certainty::likely);
-        LaneAccesses accesses(sure, guesses, lanes.size, target);
+        LaneAccesses accesses(sure, guesses, lanes.size, target, lanes.permutes);
         emit_sub_group(*plan, sure, accesses, lanes, otherwise);
         if (otherwise && sure.assumed_small().empty())
             forget_other_loop(*plan->preheader);
