@@ -16,6 +16,20 @@ bool is_private(const llvm::Instruction& access) {
     return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(llvm::getLoadStorePointerOperand(&access), 0));
 }
 
+// How many of the loads, from the first one on, are of adjacent elements that one lane can load at once.
+size_t length_of_structure(llvm::ArrayRef<PlacedAccess> loads) {
+    const llvm::DataLayout& layout = loads.front().access->getDataLayout();
+    llvm::Type* const type = llvm::getLoadStoreType(loads.front().access);
+    if (!layout.typeSizeEqualsStoreSize(type) || layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
+        return 1;
+    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
+    size_t count = 1;
+    while (count < std::min<size_t>(loads.size(), lane_structure_max) &&
+           loads[count].offset == loads[count - 1].offset + bytes)
+        ++count;
+    return count;
+}
+
 }  // namespace
 
 Place place_of(const llvm::Instruction& access) {
@@ -50,6 +64,21 @@ BlockAccesses::BlockAccesses(llvm::BasicBlock& block) {
         llvm::sort(neighbours, [](const PlacedAccess& a, const PlacedAccess& b) {
             return a.offset != b.offset ? a.offset < b.offset : a.access->comesBefore(b.access);
         });
+    for (const auto& [key, neighbours] : neighbours_)
+        divide_into_groups(neighbours);
+}
+
+// Once for all neighbours, because a long block may have thousands of them.
+void BlockAccesses::divide_into_groups(llvm::ArrayRef<PlacedAccess> neighbours) {
+    if (is_private(*neighbours.front().access))
+        return;
+    for (size_t first = 0, count = 1; first < neighbours.size(); first += count) {
+        const llvm::ArrayRef<PlacedAccess> rest = neighbours.drop_front(first);
+        count = llvm::isa<llvm::LoadInst>(rest.front().access) ? length_of_structure(rest) : length_of_number(rest);
+        if (count > 1)
+            for (const PlacedAccess& member : rest.take_front(count))
+                groups_[member.access] = {first, count};
+    }
 }
 
 llvm::ArrayRef<PlacedAccess> BlockAccesses::neighbours_of(const llvm::Instruction& access) const {
@@ -57,24 +86,12 @@ llvm::ArrayRef<PlacedAccess> BlockAccesses::neighbours_of(const llvm::Instructio
 }
 
 llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_of(llvm::LoadInst& load) const {
-    const llvm::DataLayout& layout = load.getDataLayout();
-    llvm::Type* const type = load.getType();
-    const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
-    llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run{&load};
-    if (!is_simple_access(load) || is_private(load) || !layout.typeSizeEqualsStoreSize(type) ||
-        layout.getTypeStoreSize(type) != layout.getTypeAllocSize(type))
-        return run;
-    const llvm::ArrayRef<PlacedAccess> all = neighbours_of(load);
-    run.clear();
-    for (const PlacedAccess* member = all.begin(); member != all.end(); ++member) {
-        const bool follows = member != all.begin() && member->offset == member[-1].offset + bytes;
-        if (!follows || run.size() == lane_structure_max) {
-            if (llvm::is_contained(run, &load))
-                break;
-            run.clear();
-        }
-        run.push_back(llvm::cast<llvm::LoadInst>(member->access));
-    }
+    const auto found = groups_.find(&load);
+    if (found == groups_.end())
+        return {&load};
+    llvm::SmallVector<llvm::LoadInst*, lane_structure_max> run;
+    for (const PlacedAccess& member : neighbours_of(load).slice(found->second.first, found->second.count))
+        run.push_back(llvm::cast<llvm::LoadInst>(member.access));
     return run;
 }
 
@@ -90,31 +107,29 @@ bool BlockAccesses::are_one_number(llvm::ArrayRef<PlacedAccess> stores, int64_t 
     return latest - earliest + 1 == stores.size();
 }
 
-// Takes the longest group first, from the lowest address on.
-llvm::SmallVector<llvm::StoreInst*, 8> BlockAccesses::number_with(llvm::StoreInst& store) const {
+// How many of the stores, from the first one on, are one number; 1 when no two are. The longest number that is possible is taken.
+size_t BlockAccesses::length_of_number(llvm::ArrayRef<PlacedAccess> stores) const {
     constexpr int64_t longest_bytes = 8, shortest_bytes = 2;
-    const llvm::DataLayout& layout = store.getDataLayout();
-    llvm::Type* const type = store.getValueOperand()->getType();
-    if (!is_simple_access(store) || is_private(store) || type->isVectorTy() || type->isPointerTy() ||
-        !layout.typeSizeEqualsStoreSize(type))
-        return {&store};
+    const llvm::DataLayout& layout = stores.front().access->getDataLayout();
+    llvm::Type* const type = llvm::getLoadStoreType(stores.front().access);
+    if (type->isVectorTy() || type->isPointerTy() || !layout.typeSizeEqualsStoreSize(type))
+        return 1;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
-    const llvm::ArrayRef<PlacedAccess> all = neighbours_of(store);
-    size_t next = 0;
-    while (next < all.size()) {
-        size_t taken = 1;
-        for (int64_t size = longest_bytes; size >= shortest_bytes && size > bytes && taken == 1; size /= 2)
-            if (const auto count = static_cast<size_t>(size / bytes);
-                size % bytes == 0 && next + count <= all.size() && are_one_number(all.slice(next, count), bytes))
-                taken = count;
-        llvm::SmallVector<llvm::StoreInst*, 8> group;
-        for (const PlacedAccess& member : all.slice(next, taken))
-            group.push_back(llvm::cast<llvm::StoreInst>(member.access));
-        if (llvm::is_contained(group, &store))
-            return group;
-        next += taken;
-    }
-    return {&store};
+    for (int64_t size = longest_bytes; size >= shortest_bytes && size > bytes; size /= 2)
+        if (const auto count = static_cast<size_t>(size / bytes);
+            size % bytes == 0 && count <= stores.size() && are_one_number(stores.take_front(count), bytes))
+            return count;
+    return 1;
+}
+
+llvm::SmallVector<llvm::StoreInst*, 8> BlockAccesses::number_with(llvm::StoreInst& store) const {
+    const auto found = groups_.find(&store);
+    if (found == groups_.end())
+        return {&store};
+    llvm::SmallVector<llvm::StoreInst*, 8> group;
+    for (const PlacedAccess& member : neighbours_of(store).slice(found->second.first, found->second.count))
+        group.push_back(llvm::cast<llvm::StoreInst>(member.access));
+    return group;
 }
 
 // Three elements of less than 32 bits are not loaded at once. transposed() exchanges elements between as many vectors as a structure has

@@ -44,8 +44,15 @@ private:
     using Key = std::tuple<const llvm::Value*, const llvm::Type*, unsigned>;  // base, type, opcode
     static Key key_of(const llvm::Instruction& access, const llvm::Value* base);
     [[nodiscard]] bool are_one_number(llvm::ArrayRef<PlacedAccess> stores, int64_t bytes) const;
+    [[nodiscard]] size_t length_of_number(llvm::ArrayRef<PlacedAccess> stores) const;
+    void divide_into_groups(llvm::ArrayRef<PlacedAccess> neighbours);
 
+    // Which of its neighbours an access is grouped with.
+    struct Group {
+        size_t first = 0, count = 1;
+    };
     llvm::DenseMap<Key, llvm::SmallVector<PlacedAccess, 4>> neighbours_;
+    llvm::DenseMap<const llvm::Instruction*, Group> groups_;  // only those of several accesses
     llvm::DenseMap<const llvm::Instruction*, size_t> numbers_;
 };
 
