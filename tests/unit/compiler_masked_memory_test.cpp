@@ -2,6 +2,7 @@
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "targets/host/masked_memory.h"
+#include "targets/host/register_tables.h"
 
 #include <cstring>
 #include <llvm/AsmParser/Parser.h>
@@ -59,6 +60,48 @@ TEST(MaskedMemory, GathersAndScattersOfBytes_BecomeLoadsAndStoresWithoutBranches
                                                 ? std::vector<std::string>{"llvm.masked.gather.v16i32.v16p0"}
                                                 : std::vector<std::string>{});
     EXPECT_EQ(function.size(), 1U) << "one block";
+}
+
+TEST(MaskedMemory, GathersFromSmallTables_ArePermutationsOfRegisters) {
+    // Of the last one, the index is too large.
+    const char* text = R"(
+        define <16 x i8> @f(ptr %table, <16 x i8> %at, <16 x i32> %wide, ptr %words, ptr %out, <16 x i1> %mask) {
+          %index = zext <16 x i8> %at to <16 x i64>
+          %places = getelementptr i8, ptr %table, <16 x i64> %index
+          %x = call <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr> align 1 %places, <16 x i1> splat (i1 true), <16 x i8> poison)
+          %few = and <16 x i32> %wide, splat (i32 63)
+          %few.index = zext <16 x i32> %few to <16 x i64>
+          %few.places = getelementptr i32, ptr %words, <16 x i64> %few.index
+          %y = call <16 x i32> @llvm.masked.gather.v16i32.v16p0(<16 x ptr> align 4 %few.places, <16 x i1> %mask, <16 x i32> zeroinitializer)
+          %many.places = getelementptr i32, ptr %words, <16 x i64> %index
+          %z = call <16 x i32> @llvm.masked.gather.v16i32.v16p0(<16 x ptr> align 4 %many.places, <16 x i1> %mask, <16 x i32> %y)
+          store <16 x i32> %z, ptr %out
+          ret <16 x i8> %x
+        }
+        declare <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr>, <16 x i1>, <16 x i8>)
+        declare <16 x i32> @llvm.masked.gather.v16i32.v16p0(<16 x ptr>, <16 x i1>, <16 x i32>))";
+    const auto permutations_for = [&](const std::string& cpu) {
+        llvm::LLVMContext context;
+        llvm::SMDiagnostic error;
+        const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
+        EXPECT_NE(module, nullptr) << error.getMessage().str();
+        Host target = host();
+        target.cpu = cpu;
+        target.features.clear();
+        llvm::Function& function = *module->getFunction("f");
+        permute_small_tables(function, *create_target_machine(target));
+        EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+        std::vector<std::string> names;
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+                if (const llvm::StringRef name = call->getCalledFunction()->getName(); name.contains("vpermi2var"))
+                    names.push_back(name.str());
+        return names;
+    };
+    const std::string bytes = "llvm.x86.avx512.vpermi2var.qi.512", words = "llvm.x86.avx512.vpermi2var.d.512";
+    EXPECT_EQ(permutations_for("znver4"), (std::vector{bytes, bytes, words, words}));
+    EXPECT_EQ(permutations_for("skylake-avx512"), (std::vector{words, words}));
+    EXPECT_EQ(permutations_for("haswell"), std::vector<std::string>{});
 }
 
 // `guard` leaves out work-items; the steps make the bytes of lanes lie apart.
@@ -152,6 +195,54 @@ TEST(MaskedMemory, TablesAtTheEndsOfMemory_AreReadWithoutWhatIsBeside) {
     expect_right_table<uint32_t>("uint");
 }
 
+// Tables that the processor may keep in registers: indices of few bits, of whole tables and of parts, some of them under a guard.
+template <typename T>
+void expect_right_small_table(const std::string& type, const std::string& mask, const size_t count) {
+    const Outcome built = build("kernel void k(global const " + type + "* table, global const uchar* at, global " +
+                                type + "* out, global " + type +
+                                "* some) {\n"
+                                "  int i = get_global_id(0);\n"
+                                "  out[i] = table[at[i] & " +
+                                mask +
+                                "];\n"
+                                "  if (at[i] % 3) some[i] = table[(at[i] + 5) & " +
+                                mask + "] + table[1 + (at[i] & (" + mask + " >> 1))]; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr int items = 400;
+    const GuardedPages pages;
+    for (T* const table :
+         {reinterpret_cast<T*>(pages.begin()), reinterpret_cast<T*>(pages.end()) - count,
+          reinterpret_cast<T*>(pages.begin()) + (pages.end() - pages.begin()) / 2 / sizeof(T) - count / 2}) {
+        std::vector<uint8_t> at(items);
+        std::vector<T> out(items), some(items, T{3}), expected(items), expected_some(some);
+        for (size_t i = 0; i < count; ++i)
+            table[i] = static_cast<T>(i * 40503 + 77);
+        for (int i = 0; i < items; ++i) {
+            const auto item = static_cast<size_t>(i);
+            at[item] = static_cast<uint8_t>(i * 37);
+            expected[item] = table[at[item] % count];
+            if (at[item] % 3 != 0)
+                expected_some[item] =
+                    static_cast<T>(table[(at[item] + 5U) % count] + table[1 + at[item] % (count / 2)]);
+        }
+        Launch{built, "k"}.set(0, table).set(1, at.data()).set(2, out.data()).set(3, some.data()).run(items, items);
+        EXPECT_EQ(out, expected) << type << mask;
+        EXPECT_EQ(some, expected_some) << type << mask;
+    }
+}
+
+TEST(MaskedMemory, SmallTablesAnywhereInMemory_AreReadRightly) {
+    expect_right_small_table<uint8_t>("uchar", "255", 256);
+    expect_right_small_table<uint8_t>("uchar", "127", 128);
+    expect_right_small_table<int8_t>("char", "15", 16);
+    expect_right_small_table<uint16_t>("ushort", "127", 128);
+    expect_right_small_table<uint32_t>("uint", "63", 64);
+    expect_right_small_table<uint32_t>("uint", "31", 32);
+    expect_right_small_table<float>("float", "15", 16);
+    expect_right_small_table<uint64_t>("ulong", "31", 32);
+    expect_right_small_table<double>("double", "7", 8);
+}
+
 // Members that are not aligned to their size may lie in two words.
 TEST(MaskedMemory, PackedStructures_AreReadWhole) {
     const Outcome built = build(R"(
@@ -174,5 +265,5 @@ TEST(MaskedMemory, PackedStructures_AreReadWhole) {
     EXPECT_EQ(out, expected);
 }
 
-} // namespace
-} // namespace polder::compiler::test
+}  // namespace
+}  // namespace polder::compiler::test

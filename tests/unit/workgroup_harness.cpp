@@ -1,6 +1,7 @@
 #include "workgroup_harness.h"
 
 #include "targets/host/mask_words.h"
+#include "targets/host/register_tables.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
@@ -101,6 +102,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
+            permute_small_tables(function, machine);
             pass_masks_as_words(function, machine);
         }
 }

@@ -20,6 +20,7 @@
 #include "module/verified.h"
 #include "pass_gate.h"
 #include "pass_times.h"
+#include "register_tables.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
@@ -142,6 +143,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized)
             workgroup::load_in_loops(function, analyses.functions);
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
+        if (options.is_optimized)
+            permute_small_tables(function, machine);
         lower_masked_memory(function, target);
         ignore_order_of_zeros(function);
         round_halves_to_even(function);

@@ -1,0 +1,225 @@
+// Each gather is examined alone. The bytes beside a table may belong to others, which may write them meanwhile: they are read, but no lane's
+// index selects them.
+#include "register_tables.h"
+
+#include <algorithm>
+#include <llvm/Analysis/Loads.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Support/KnownBits.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+namespace polder::compiler {
+namespace {
+
+constexpr unsigned register_bits = 512, register_bytes = register_bits / 8, registers_max = 4;
+// Fewer lanes are loaded one by one as quickly.
+constexpr unsigned lanes_min = 8;
+constexpr uint64_t page_bytes = 4096;
+
+// A gather whose lanes have one base.
+struct TableGather {
+    llvm::IntrinsicInst& call;
+    llvm::Value* base = nullptr;
+    int64_t offset = 0;  // in bytes, from the base to the table
+    llvm::Value* index = nullptr;  // a vector, in elements
+    unsigned registers = 0;
+
+    llvm::FixedVectorType& type() const { return *llvm::cast<llvm::FixedVectorType>(call.getType()); }
+    unsigned element_bits() const { return type().getScalarSizeInBits(); }
+    uint64_t bytes() const { return uint64_t{registers} * register_bytes; }
+};
+
+// How many registers a table has whose largest index is `last`: 1, 2 or 4, or 0 when it does not fit.
+unsigned registers_for(const llvm::APInt& last, unsigned element_bits) {
+    for (unsigned registers = 1; registers <= registers_max; registers *= 2)
+        if (last.ult(registers * register_bits / element_bits))
+            return registers;
+    return 0;
+}
+
+std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
+    auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::masked_gather)
+        return std::nullopt;
+    const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(call->getType());
+    if (type == nullptr || type->getNumElements() < lanes_min || type->getElementType()->isPointerTy())
+        return std::nullopt;
+    const llvm::DataLayout& layout = call->getDataLayout();
+    TableGather gather{.call = *call};
+    const auto* address = llvm::dyn_cast<llvm::GEPOperator>(call->getArgOperand(0));
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(call->getArgOperand(0)->getType()->getScalarType()), 0);
+    while (address != nullptr && address->getPointerOperandType()->isVectorTy() &&
+           address->accumulateConstantOffset(layout, offset))
+        address = llvm::dyn_cast<llvm::GEPOperator>(address->getPointerOperand());
+    if (address == nullptr || address->getNumIndices() != 1 ||
+        layout.getTypeAllocSizeInBits(address->getSourceElementType()) != type->getScalarSizeInBits())
+        return std::nullopt;
+    gather.offset = offset.getSExtValue();
+    gather.base = const_cast<llvm::Value*>(address->getPointerOperand());
+    if (gather.base->getType()->isVectorTy())
+        gather.base = llvm::getSplatValue(gather.base);
+    gather.index = *address->idx_begin();
+    if (gather.base == nullptr || !gather.index->getType()->isVectorTy())
+        return std::nullopt;
+    gather.registers = registers_for(llvm::computeKnownBits(gather.index, layout).getMaxValue(), gather.element_bits());
+    return gather.registers == 0 ? std::nullopt : std::optional(gather);
+}
+
+// A table that the same block writes to is not permuted: a load of 64 bytes waits until earlier stores of parts of them are in the cache.
+bool is_written_beside(const TableGather& gather) {
+    const llvm::Value* const table = llvm::getUnderlyingObject(gather.base);
+    return llvm::any_of(*gather.call.getParent(), [&](const llvm::Instruction& instruction) {
+        if (!instruction.mayWriteToMemory())
+            return false;
+        const llvm::Value* to = nullptr;
+        if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+            to = store->getPointerOperand();
+        else if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+                 call && (call->getIntrinsicID() == llvm::Intrinsic::masked_store ||
+                          call->getIntrinsicID() == llvm::Intrinsic::masked_scatter))
+            to = call->getArgOperand(1);
+        if (to == nullptr)
+            return false;
+        if (const auto* address = llvm::dyn_cast<llvm::GEPOperator>(to); address && to->getType()->isVectorTy())
+            to = address->getPointerOperand();
+        return llvm::getUnderlyingObject(to) == table;
+    });
+}
+
+class Permutations {
+public:
+    explicit Permutations(llvm::LLVMContext& context) : builder_(context) {}
+
+    void replace(const TableGather& gather) {
+        llvm::IntrinsicInst& call = gather.call;
+        builder_.SetInsertPoint(&call);
+        llvm::Value* const table =
+            builder_.CreatePtrAdd(gather.base, builder_.getInt64(static_cast<uint64_t>(gather.offset)));
+        auto* const whole = llvm::ArrayType::get(builder_.getInt8Ty(), gather.bytes());
+        if (llvm::isDereferenceablePointer(table, whole, call.getDataLayout())) {
+            call.replaceAllUsesWith(chosen(gather, table));
+            call.eraseFromParent();
+            return;
+        }
+        llvm::Value* const place = builder_.CreatePtrToInt(table, builder_.getInt64Ty());
+        llvm::Value* is_readable = builder_.CreateICmpULE(builder_.CreateAnd(place, page_bytes - 1),
+                                                          builder_.getInt64(page_bytes - gather.bytes()));
+        if (llvm::Value* const mask = call.getArgOperand(1);
+            !llvm::PatternMatch::match(mask, llvm::PatternMatch::m_AllOnes()))
+            is_readable = builder_.CreateAnd(is_readable, builder_.CreateOrReduce(mask));
+        llvm::Instruction *permuting = nullptr, *gathering = nullptr;
+        llvm::SplitBlockAndInsertIfThenElse(is_readable, &call, &permuting, &gathering,
+                                            llvm::MDBuilder(call.getContext()).createLikelyBranchWeights());
+        llvm::BasicBlock* const done = call.getParent();
+        builder_.SetInsertPoint(permuting);
+        llvm::Value* const permuted = chosen(gather, table);
+        call.moveBefore(gathering->getIterator());
+        builder_.SetInsertPoint(done, done->begin());
+        llvm::PHINode* const result = builder_.CreatePHI(call.getType(), 2);
+        call.replaceAllUsesWith(result);
+        result->addIncoming(permuted, permuting->getParent());
+        result->addIncoming(&call, gathering->getParent());
+    }
+
+private:
+    // The elements of all lanes; of those that are masked off, what the gather has there.
+    llvm::Value* chosen(const TableGather& gather, llvm::Value* table) {
+        llvm::FixedVectorType& type = gather.type();
+        llvm::Type* const element = builder_.getIntNTy(gather.element_bits());
+        const unsigned lanes = type.getNumElements(), part = register_bits / gather.element_bits();
+        auto* const of_register = llvm::FixedVectorType::get(element, part);
+        llvm::SmallVector<llvm::Value*, registers_max> parts;
+        for (unsigned number = 0; number < gather.registers; ++number)
+            parts.push_back(builder_.CreateAlignedLoad(
+                of_register, builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), table, number * register_bytes),
+                llvm::Align(1)));
+        llvm::Value* const indices =
+            builder_.CreateZExtOrTrunc(gather.index, llvm::FixedVectorType::get(element, lanes));
+        llvm::SmallVector<llvm::Value*> permuted;
+        for (unsigned first = 0; first < lanes; first += part) {
+            llvm::SmallVector<int, register_bytes> taken(part, -1), kept;
+            for (unsigned lane = first; lane < std::min(lanes, first + part); ++lane) {
+                taken[lane - first] = static_cast<int>(lane);
+                kept.push_back(static_cast<int>(lane - first));
+            }
+            permuted.push_back(
+                builder_.CreateShuffleVector(permute(parts, builder_.CreateShuffleVector(indices, taken)), kept));
+        }
+        llvm::Value* result = builder_.CreateBitCast(llvm::concatenateVectors(builder_, permuted), &type);
+        if (llvm::Value* const otherwise = gather.call.getArgOperand(2); !llvm::isa<llvm::UndefValue>(otherwise))
+            result = builder_.CreateSelect(gather.call.getArgOperand(1), result, otherwise);
+        return result;
+    }
+
+    llvm::Value* permute(llvm::ArrayRef<llvm::Value*> parts, llvm::Value* indices) {
+        if (parts.size() == 1)
+            return builder_.CreateIntrinsic(parts[0]->getType(), intrinsic(indices, Sources::one), {parts[0], indices});
+        const auto of_two = [&](llvm::Value* low, llvm::Value* high) {
+            return builder_.CreateIntrinsic(low->getType(), intrinsic(indices, Sources::two), {low, indices, high});
+        };
+        llvm::Value* const low = of_two(parts[0], parts[1]);
+        if (parts.size() == 2)
+            return low;
+        // The instruction ignores the bits of an index above those that it needs.
+        const auto* type = llvm::cast<llvm::FixedVectorType>(indices->getType());
+        llvm::Value* const above = builder_.CreateAnd(
+            indices, llvm::ConstantInt::get(indices->getType(), uint64_t{2} * type->getNumElements()));
+        return builder_.CreateSelect(builder_.CreateIsNotNull(above), of_two(parts[2], parts[3]), low);
+    }
+
+    enum class Sources : uint8_t { one, two };
+    static llvm::Intrinsic::ID intrinsic(const llvm::Value* indices, Sources sources) {
+        const bool is_one = sources == Sources::one;
+        switch (indices->getType()->getScalarSizeInBits()) {
+        case 8:
+            return is_one ? llvm::Intrinsic::x86_avx512_permvar_qi_512 : llvm::Intrinsic::x86_avx512_vpermi2var_qi_512;
+        case 16:
+            return is_one ? llvm::Intrinsic::x86_avx512_permvar_hi_512 : llvm::Intrinsic::x86_avx512_vpermi2var_hi_512;
+        case 32:
+            return is_one ? llvm::Intrinsic::x86_avx512_permvar_si_512 : llvm::Intrinsic::x86_avx512_vpermi2var_d_512;
+        default:
+            return is_one ? llvm::Intrinsic::x86_avx512_permvar_di_512 : llvm::Intrinsic::x86_avx512_vpermi2var_q_512;
+        }
+    }
+
+    llvm::IRBuilder<> builder_;
+};
+
+// Whether the processor permutes elements of this size in registers of 512 bits.
+bool permutes(const llvm::TargetMachine& machine, unsigned element_bits) {
+    if (!machine.getTargetTriple().isX86())
+        return false;
+    const auto has = [&](const char* feature) { return machine.getMCSubtargetInfo()->checkFeatures(feature); };
+    switch (element_bits) {
+    case 8: return has("+avx512vbmi");
+    case 16: return has("+avx512bw");
+    case 32:
+    case 64: return has("+avx512f");
+    default: return false;
+    }
+}
+
+}  // namespace
+
+void permute_small_tables(llvm::Function& function, const llvm::TargetMachine& machine) {
+    llvm::SmallVector<llvm::Instruction*> gathers;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (const std::optional<TableGather> gather = table_gather(instruction);
+            gather && permutes(machine, gather->element_bits()) && !is_written_beside(*gather))
+            gathers.push_back(&instruction);
+    Permutations permutations(function.getContext());
+    for (llvm::Instruction* gather : gathers)
+        permutations.replace(*table_gather(*gather));  // an index may be the result of one that was replaced
+}
+
+}  // namespace polder::compiler
