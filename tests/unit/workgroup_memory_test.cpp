@@ -64,6 +64,41 @@ TEST(PrivateArrays, IndexedByCountersOfShortLoops_AreRegisters) {
     EXPECT_EQ(a, expected);
 }
 
+// The inner loops of an elimination run fewer times in each iteration of the outer one. The matrix lives across a barrier.
+TEST(PrivateArrays, IndexedByCountersOfTriangles_AreRegisters) {
+    constexpr size_t n = 5, items = 40;
+    Compiled program(R"(
+        kernel void k(global float* matrices) {
+            float a[25];
+            for (int i = 0; i < 25; i++) a[i] = matrices[get_global_id(0) * 25 + i];
+            barrier(CLK_GLOBAL_MEM_FENCE);
+            for (int k = 0; k < 5; k++)
+                for (int i = k + 1; i < 5; i++) {
+                    a[i * 5 + k] /= a[k * 6];
+                    for (int j = k + 1; j < 5; j++) a[i * 5 + j] -= a[i * 5 + k] * a[k * 5 + j];
+                }
+            for (int i = 0; i < 25; i++) matrices[get_global_id(0) * 25 + i] = a[i];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().private_bytes_per_work_item, 0U) << program.optimised();
+    std::vector<float> a(items * n * n), expected;
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = static_cast<float>(i * 7 % 13) + (i % (n * n) % (n + 1) == 0 ? 40.0F : 1.0F);
+    expected = a;
+    for (size_t item = 0; item < items; ++item) {
+        float* const m = &expected[item * n * n];
+        for (size_t k = 0; k < n; ++k)
+            for (size_t i = k + 1; i < n; ++i) {
+                m[i * n + k] /= m[k * (n + 1)];
+                for (size_t j = k + 1; j < n; ++j)
+                    m[i * n + j] -= m[i * n + k] * m[k * n + j];
+            }
+    }
+    program.run({1, {items, 1, 1}, {20, 1, 1}}, Arguments().add(a.data()));
+    for (size_t i = 0; i < a.size(); ++i)
+        ASSERT_NEAR(a[i], expected[i], 1e-3) << i;
+}
+
 TEST(PrivateArrays, WithAnIndexFromMemory_StayInMemory) {
     Compiled program(R"(
         kernel void k(global int* a) {

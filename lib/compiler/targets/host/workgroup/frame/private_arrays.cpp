@@ -2,6 +2,8 @@
 // number of iterations is known. Scalar evolution writes an index in this form.
 #include "private_arrays.h"
 
+#include "trip_counts.h"
+
 #include <algorithm>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -23,18 +25,33 @@ constexpr uint64_t bytes_max = 256;
 // The largest size of an unrolled loop, in instructions. LLVM's own limit for most loops is a fifth of this.
 constexpr size_t unrolled_size_max = 1000;
 
+// Whether nothing is left of the instruction when the loops around it are unrolled: its result is then a constant or another value.
+bool vanishes(const llvm::Instruction& instruction, llvm::ScalarEvolution& evolution) {
+    if (llvm::isa<llvm::PHINode, llvm::GetElementPtrInst>(instruction) || instruction.isTerminator())
+        return true;
+    if (!evolution.isSCEVable(instruction.getType()))
+        return false;
+    const llvm::SCEV* const value = evolution.getSCEV(const_cast<llvm::Instruction*>(&instruction));
+    return !llvm::SCEVExprContains(value, [&](const llvm::SCEV* part) {
+        const auto* const counter = llvm::dyn_cast<llvm::SCEVAddRecExpr>(part);
+        return llvm::isa<llvm::SCEVUnknown>(part) || (counter && known_trip_count(*counter->getLoop(), evolution) == 0);
+    });
+}
+
+size_t remaining_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+    size_t size = 1;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        size += static_cast<size_t>(
+            llvm::count_if(*block, [&](const auto& instruction) { return !vanishes(instruction, evolution); }));
+    return size;
+}
+
 // The size of `loop` when it and the loops inside it are unrolled, as far as their numbers of iterations are known.
 size_t unrolled_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-    size_t size = 0;
-    for (const llvm::BasicBlock* block : loop.blocks())
-        size += block->size();
-    for (const llvm::Loop* inner : loop) {
-        size_t written_once = 0;
-        for (const llvm::BasicBlock* block : inner->blocks())
-            written_once += block->size();
-        size += unrolled_size(*inner, evolution) - written_once;
-    }
-    return size * std::max(evolution.getSmallConstantTripCount(&loop), 1U);
+    size_t size = remaining_size(loop, evolution);
+    for (const llvm::Loop* inner : loop)
+        size += unrolled_size(*inner, evolution) - remaining_size(*inner, evolution);
+    return size * std::max(known_trip_count(loop, evolution), 1U);
 }
 
 class PrivateArray {
@@ -87,7 +104,7 @@ private:
     }
 
     bool can_be_unrolled(const llvm::Loop& loop) {
-        return evolution_.getSmallConstantTripCount(&loop) != 0 && unrolled_size(loop, evolution_) <= unrolled_size_max;
+        return known_trip_count(loop, evolution_) != 0 && unrolled_size(loop, evolution_) <= unrolled_size_max;
     }
 
     // Whether `value` is an element of a constant array, at an index that is a constant once all loops are unrolled.
