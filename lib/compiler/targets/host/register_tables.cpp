@@ -2,18 +2,17 @@
 // index selects them.
 #include "register_tables.h"
 
-#include <algorithm>
+#include "permutations.h"
+
 #include <llvm/Analysis/Loads.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
-#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/KnownBits.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -145,77 +144,23 @@ private:
                 llvm::Align(1)));
         llvm::Value* const indices =
             builder_.CreateZExtOrTrunc(gather.index, llvm::FixedVectorType::get(element, lanes));
-        llvm::SmallVector<llvm::Value*> permuted;
-        for (unsigned first = 0; first < lanes; first += part) {
-            llvm::SmallVector<int, register_bytes> taken(part, -1), kept;
-            for (unsigned lane = first; lane < std::min(lanes, first + part); ++lane) {
-                taken[lane - first] = static_cast<int>(lane);
-                kept.push_back(static_cast<int>(lane - first));
-            }
-            permuted.push_back(
-                builder_.CreateShuffleVector(permute(parts, builder_.CreateShuffleVector(indices, taken)), kept));
-        }
-        llvm::Value* result = builder_.CreateBitCast(llvm::concatenateVectors(builder_, permuted), &type);
+        llvm::Value* result = builder_.CreateBitCast(chosen_elements(builder_, parts, *indices), &type);
         if (llvm::Value* const otherwise = gather.call.getArgOperand(2); !llvm::isa<llvm::UndefValue>(otherwise))
             result = builder_.CreateSelect(gather.call.getArgOperand(1), result, otherwise);
         return result;
     }
 
-    llvm::Value* permute(llvm::ArrayRef<llvm::Value*> parts, llvm::Value* indices) {
-        if (parts.size() == 1)
-            return builder_.CreateIntrinsic(parts[0]->getType(), intrinsic(indices, Sources::one), {parts[0], indices});
-        const auto of_two = [&](llvm::Value* low, llvm::Value* high) {
-            return builder_.CreateIntrinsic(low->getType(), intrinsic(indices, Sources::two), {low, indices, high});
-        };
-        llvm::Value* const low = of_two(parts[0], parts[1]);
-        if (parts.size() == 2)
-            return low;
-        // The instruction ignores the bits of an index above those that it needs.
-        const auto* type = llvm::cast<llvm::FixedVectorType>(indices->getType());
-        llvm::Value* const above = builder_.CreateAnd(
-            indices, llvm::ConstantInt::get(indices->getType(), uint64_t{2} * type->getNumElements()));
-        return builder_.CreateSelect(builder_.CreateIsNotNull(above), of_two(parts[2], parts[3]), low);
-    }
-
-    enum class Sources : uint8_t { one, two };
-    static llvm::Intrinsic::ID intrinsic(const llvm::Value* indices, Sources sources) {
-        const bool is_one = sources == Sources::one;
-        switch (indices->getType()->getScalarSizeInBits()) {
-        case 8:
-            return is_one ? llvm::Intrinsic::x86_avx512_permvar_qi_512 : llvm::Intrinsic::x86_avx512_vpermi2var_qi_512;
-        case 16:
-            return is_one ? llvm::Intrinsic::x86_avx512_permvar_hi_512 : llvm::Intrinsic::x86_avx512_vpermi2var_hi_512;
-        case 32:
-            return is_one ? llvm::Intrinsic::x86_avx512_permvar_si_512 : llvm::Intrinsic::x86_avx512_vpermi2var_d_512;
-        default:
-            return is_one ? llvm::Intrinsic::x86_avx512_permvar_di_512 : llvm::Intrinsic::x86_avx512_vpermi2var_q_512;
-        }
-    }
-
     llvm::IRBuilder<> builder_;
 };
-
-// Whether the processor permutes elements of this size in registers of 512 bits.
-bool permutes(const llvm::TargetMachine& machine, unsigned element_bits) {
-    if (!machine.getTargetTriple().isX86())
-        return false;
-    const auto has = [&](const char* feature) { return machine.getMCSubtargetInfo()->checkFeatures(feature); };
-    switch (element_bits) {
-    case 8: return has("+avx512vbmi");
-    case 16: return has("+avx512bw");
-    case 32:
-    case 64: return has("+avx512f");
-    default: return false;
-    }
-}
 
 }  // namespace
 
 void permute_small_tables(llvm::Function& function, const llvm::TargetMachine& machine) {
+    const Permutes permutes = permutes_of(&machine);
     llvm::SmallVector<llvm::Instruction*> gathers;
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (const std::optional<TableGather> gather = table_gather(instruction);
-            gather && permutes(machine, gather->element_bits()) && !is_written_beside(*gather))
+            gather && permutes_wide_registers(permutes, gather->element_bits()) && !is_written_beside(*gather))
             gathers.push_back(&instruction);
     Permutations permutations(function.getContext());
     for (llvm::Instruction* gather : gathers)

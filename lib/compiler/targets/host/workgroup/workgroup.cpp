@@ -53,15 +53,6 @@ uint32_t vector_width(const llvm::Function& function, llvm::TargetMachine* targe
     return static_cast<uint32_t>(std::max<uint64_t>(bits / 32, 1));
 }
 
-Permutes permutes_of(llvm::TargetMachine* target) {
-    const auto has = [&](const char* features) { return target->getMCSubtargetInfo()->checkFeatures(features); };
-    if (!target || !target->getTargetTriple().isX86() || !has("+avx2"))
-        return Permutes::none;
-    if (!has("+avx512vl,+avx512bw"))
-        return Permutes::words;
-    return has("+avx512vbmi") ? Permutes::bytes : Permutes::two_registers;
-}
-
 // LLVM's cost model gives gathers the same cost on all processors. `fast-gather` is the feature by which LLVM's code generator decides about them.
 // AMD's processors with AVX-512 do not have it.
 Gathers gathers_of(llvm::TargetMachine* target) {

@@ -1,12 +1,9 @@
 // An index chooses by its lowest bits, so that entries are placed by theirs: a table whose indices are -8 to 7 begins with the entry for 0.
-// Tables of bytes and shorts are widened to words where they fit, because the indices are words for the most part. A table of four registers is
-// two permutations and a choice between their results by one more bit of the index.
+// Tables of bytes and shorts are widened to words where they fit, because the indices are words for the most part.
 #include "constant_tables.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
-#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/GlobalVariable.h>
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/Support/MathExtras.h>
@@ -56,45 +53,16 @@ unsigned entry_bits_of(unsigned bits, uint64_t count, Permutes permutes) {
     };
     if (bits <= word_bits && fits(word_bits))
         return word_bits;
-    const bool has_form = permutes == Permutes::bytes || (permutes == Permutes::two_registers && bits != byte_bits);
-    return has_form && bits != word_bits && fits(bits) ? bits : 0;
-}
-
-llvm::Value* permuted(llvm::IRBuilder<>& builder, const ConstantTable& table, unsigned first, llvm::Value* places) {
-    const auto part = [&](unsigned begin) {
-        return llvm::ConstantVector::get(llvm::ArrayRef(table.entries).slice(begin, table.register_entries));
-    };
-    const auto intrinsic = [&](unsigned of_words, unsigned of_longs, unsigned of_shorts, unsigned of_bytes) {
-        return table.entry_bits == word_bits   ? of_words
-               : table.entry_bits == byte_bits ? of_bytes
-               : table.entry_bits < word_bits  ? of_shorts
-                                               : of_longs;
-    };
-    if (table.permutes == Permutes::words)
-        return builder.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permd, {}, {part(first), places});
-    if (table.entries.size() == table.register_entries)
-        return builder.CreateIntrinsic(
-            intrinsic(llvm::Intrinsic::x86_avx512_permvar_si_512, llvm::Intrinsic::x86_avx512_permvar_di_512,
-                      llvm::Intrinsic::x86_avx512_permvar_hi_512, llvm::Intrinsic::x86_avx512_permvar_qi_512),
-            {}, {part(first), places});
-    return builder.CreateIntrinsic(
-        intrinsic(llvm::Intrinsic::x86_avx512_vpermi2var_d_512, llvm::Intrinsic::x86_avx512_vpermi2var_q_512,
-                  llvm::Intrinsic::x86_avx512_vpermi2var_hi_512, llvm::Intrinsic::x86_avx512_vpermi2var_qi_512),
-        {}, {part(first), places, part(first + table.register_entries)});
-}
-
-// How many entries one permutation chooses from.
-unsigned entries_at_once(const ConstantTable& table) {
-    const unsigned registers = table.permutes == Permutes::words ? 1 : 2;
-    return std::min(registers * table.register_entries, static_cast<unsigned>(table.entries.size()));
+    return permutes_wide_registers(permutes, bits) && fits(bits) ? bits : 0;
 }
 
 }  // namespace
 
 unsigned ConstantTable::instructions(unsigned lanes) const {
     const unsigned for_index = shift == 0 ? 1 : 2;
-    const unsigned choices = static_cast<unsigned>(entries.size()) / entries_at_once(*this);
-    return llvm::divideCeil(lanes, register_entries) * (for_index + (choices == 1 ? 1 : 4));
+    const auto registers = static_cast<unsigned>(entries.size()) / register_entries;
+    return llvm::divideCeil(lanes, register_entries) *
+           (for_index + permutations_for(registers, permutes != Permutes::words));
 }
 
 std::optional<ConstantTable> constant_table_of(const llvm::LoadInst& load, Permutes permutes) {
@@ -163,26 +131,12 @@ llvm::Value* look_up(llvm::IRBuilder<>& builder, const ConstantTable& table, llv
     if (table.shift != 0)
         all = builder.CreateLShr(all, table.shift);
     all = builder.CreateTrunc(all, wanted);
-    const unsigned at_once = entries_at_once(table);
-    llvm::SmallVector<llvm::Value*, 4> parts;
-    for (unsigned lane = 0; lane < lanes; lane += table.register_entries) {
-        llvm::SmallVector<int> from(table.register_entries, llvm::PoisonMaskElem);
-        for (unsigned i = 0; i < table.register_entries && lane + i < lanes; ++i)
-            from[i] = static_cast<int>(lane + i);
-        llvm::Value* const places = lanes == table.register_entries ? all : builder.CreateShuffleVector(all, from);
-        llvm::Value* part = permuted(builder, table, 0, places);
-        if (at_once < table.entries.size()) {
-            llvm::Value* const other = permuted(builder, table, at_once, places);
-            llvm::Value* const is_other =
-                builder.CreateIsNotNull(builder.CreateAnd(places, llvm::ConstantInt::get(places->getType(), at_once)));
-            part = builder.CreateSelect(is_other, other, part);
-        }
-        parts.push_back(part);
-    }
-    llvm::Value* result = llvm::concatenateVectors(builder, parts);
-    if (llvm::cast<llvm::FixedVectorType>(result->getType())->getNumElements() != lanes)
-        result = builder.CreateShuffleVector(result, llvm::createSequentialMask(0, lanes, 0));
-    result = builder.CreateTrunc(result, of_lanes(builder.getIntNTy(type.getScalarSizeInBits())));
+    llvm::SmallVector<llvm::Value*, 4> registers;
+    for (size_t first = 0; first < table.entries.size(); first += table.register_entries)
+        registers.push_back(
+            llvm::ConstantVector::get(llvm::ArrayRef(table.entries).slice(first, table.register_entries)));
+    llvm::Value* const result = builder.CreateTrunc(chosen_elements(builder, registers, *all),
+                                                    of_lanes(builder.getIntNTy(type.getScalarSizeInBits())));
     return builder.CreateBitCast(result, of_lanes(&type));
 }
 

@@ -1,6 +1,8 @@
 // What the vectorizer has to know about the processor, beyond LLVM's descriptions.
 #pragma once
 
+#include "targets/host/permutations.h"
+
 #include <cstdint>
 
 namespace polder::compiler::workgroup {
@@ -10,9 +12,6 @@ namespace polder::compiler::workgroup {
 enum class Gathers : uint8_t { slow, quick_for_all, quick };
 // What a mask costs: nothing where the processor has registers for masks, else several instructions for each vector.
 enum class Masks : uint8_t { cheap, dear };
-// Instructions that choose elements of a register by indices in another one. `words`: of eight elements of 32 bits. `two_registers`: elements of 16,
-// 32 or 64 bits of two registers of 512 bits. `bytes`: also elements of eight bits.
-enum class Permutes : uint8_t { none, words, two_registers, bytes };
 struct LaneTarget {
     Gathers gathers = Gathers::slow;
     Masks masks = Masks::dear;
