@@ -104,8 +104,8 @@ llvm::Instruction::CastOps LaneCode::extension_of(const llvm::CastInst& cast) co
 llvm::Value* LaneCode::widened(llvm::Value* value, llvm::Type* type, llvm::Instruction::CastOps how) {
     const LaneShape shape = shapes_.of(value);
     const auto* operation = llvm::dyn_cast<llvm::Instruction>(value);
-    // Bases are small: the preheader has checked them for all lanes.
-    if (!operation || shape.is_uniform() || shape.base)
+    // Bases are small: the preheader has checked them for all lanes. Values whose lanes differ only in low bits do not wrap around.
+    if (!operation || shape.is_uniform() || shape.base || shape.differing_bits != 0)
         return builder_.CreateCast(how, scalar(value), type);
     const auto both = [&](llvm::Instruction::BinaryOps opcode) {
         llvm::Value* left = widened(operation->getOperand(0), type, how);

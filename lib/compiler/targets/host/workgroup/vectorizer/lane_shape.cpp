@@ -8,6 +8,7 @@
 // operands without a cycle.
 #include "lane_shape.h"
 
+#include "differing_bits.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -23,11 +24,11 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr LaneShape uniform{LaneShape::Kind::strided, 0, true, true, nullptr};
-constexpr LaneShape varying{LaneShape::Kind::varying, 0, false, false, nullptr};
+constexpr LaneShape uniform{LaneShape::Kind::strided, 0, true, true, nullptr, 0};
+constexpr LaneShape varying{LaneShape::Kind::varying, 0, false, false, nullptr, 0};
 
 LaneShape strided(int64_t stride) {
-    return stride == 0 ? uniform : LaneShape{LaneShape::Kind::strided, stride, false, false, nullptr};
+    return stride == 0 ? uniform : LaneShape{LaneShape::Kind::strided, stride, false, false, nullptr, 0};
 }
 
 // Where one of two values is the same for all lanes: the shape of the other one.
@@ -116,7 +117,8 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
                        const PrivateVariables& privates, Certainty certainty)
     : certainty_(certainty), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent), privates_(privates) {
-    shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0)};
+    shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0),
+                       bits_of_index(loop)};
     for (bool changed = true; changed;) {
         changed = false;
         for (llvm::BasicBlock* block : blocks)
@@ -231,9 +233,12 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
         return of_one_that_varies(value, of(op.getOperand(1)));
     if (value.kind == LaneShape::Kind::unknown)
         return {};
-    if (!value.is_strided() || !mask || !value.base)
+    if (!value.is_strided() || !mask)
         return varying;
-    if (!op.getType()->isIntegerTy(64) || !mask->getValue().isMask() || mask->getValue().countr_one() < 31)
+    if (value.differing_bits != 0 && mask->getValue().countr_one() >= value.differing_bits)
+        return with_base(in_low_bits(strided(value.stride), value.differing_bits, mask->getBitWidth()), op, value);
+    if (!value.base || !op.getType()->isIntegerTy(64) || !mask->getValue().isMask() ||
+        mask->getValue().countr_one() < 31)
         return varying;
     if (!assume_small(value.base))
         return varying;
@@ -296,6 +301,10 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
         return varying;
     if (left.is_uniform() && right.is_uniform())
         return uniform;
+    if (const LaneShape known =
+            left.is_uniform() ? sum_above(op, right, op.getOperand(0)) : sum_above(op, left, op.getOperand(1));
+        known.is_strided())
+        return known;
     const bool is_or = op.getOpcode() == llvm::Instruction::Or;
     if (is_or && !llvm::cast<llvm::PossiblyDisjointInst>(op).isDisjoint())
         return varying;
@@ -360,6 +369,9 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
     LaneShape result = strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
     result.is_exact_unsigned = value.is_exact_unsigned && times > 0 && op.hasNoUnsignedWrap();
+    if (is_shift && value.differing_bits != 0)
+        return in_low_bits(result, value.differing_bits + static_cast<unsigned>(constant->getZExtValue()),
+                           op.getType()->getIntegerBitWidth());
     return result;
 }
 
@@ -369,10 +381,10 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
         return value;
     if (!cast.getType()->isIntegerTy(32))
         return varying;
-    LaneShape result = strided(value.stride);
+    LaneShape result = in_low_bits(strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
     if (is_guess() || !value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
-    if (!assume_small(value.base))
+    if (result.differing_bits == 0 && !assume_small(value.base))
         return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {
@@ -396,7 +408,7 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     LaneShape result = strided(value.stride);
     result.is_exact_signed = true;
     result.is_exact_unsigned = !is_signed && (value.is_exact_unsigned || is_guess());
-    return result;
+    return in_low_bits(result, value.differing_bits, cast.getType()->getIntegerBitWidth());
 }
 
 // (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
@@ -414,11 +426,16 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     const auto extended_bits = m_Shl(m_Value(inner), m_SpecificInt(32));
     const llvm::APInt* summand = nullptr;
     const bool has_summand = match(&op, m_AShr(m_Add(extended_bits, m_APInt(summand)), m_ConstantInt(back)));
-    const bool is_matched =
-        has_summand ? is_small_and_negative(*summand) : match(&op, m_Shr(extended_bits, m_ConstantInt(back)));
+    const bool is_matched = has_summand || match(&op, m_Shr(extended_bits, m_ConstantInt(back)));
     if (!op.getType()->isIntegerTy(64) || !is_matched || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
     const LaneShape value = of(inner);
+    // The summand's lower bits are zeros where lanes differ, so that nothing carries.
+    const unsigned differing = value.differing_bits;
+    if (differing > 0 && differing < 32 && (!has_summand || summand->countr_zero() >= 32 + differing))
+        return in_low_bits(strided(value.stride << (32 - back)), differing + 32 - static_cast<unsigned>(back), 64);
+    if (has_summand && !is_small_and_negative(*summand))
+        return all_uniform(*this, op) ? uniform : varying;
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
         return value;
     if (!value.is_strided() || (!value.base && !is_guess()))

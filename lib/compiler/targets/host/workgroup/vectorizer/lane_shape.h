@@ -14,6 +14,9 @@
 // An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop (assumed_small), and
 // the scalar loop runs if a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
 // where an index is not extended as an unsigned number.
+//
+// In a work-group of a known size, the index has few bits (differing_bits). An `or` or a sum with a number that has zeros there cannot
+// carry, so it keeps the stride without flags and without a check.
 #pragma once
 
 #include "private_variables.h"
@@ -40,6 +43,8 @@ struct LaneShape {
     bool is_exact_unsigned = false;
     // Not null: the value is `base` plus the work-item's index, and base is computed outside of the loop.
     llvm::Value* base = nullptr;
+    // Not 0: only this many low bits differ between lanes. They hold the stride times the index; no sum carries into the bits above.
+    unsigned differing_bits = 0;
 
     [[nodiscard]] bool is_uniform() const { return kind == Kind::strided && stride == 0; }
     [[nodiscard]] bool is_strided() const { return kind == Kind::strided; }
@@ -75,6 +80,8 @@ private:
     LaneShape low_bits(llvm::BinaryOperator& mask);
     LaneShape phi(llvm::PHINode& phi);
     LaneShape sum(llvm::BinaryOperator& sum);
+    LaneShape sum_above(llvm::BinaryOperator& sum, const LaneShape& value, llvm::Value* other);
+    LaneShape with_base(LaneShape shape, llvm::BinaryOperator& operation, const LaneShape& value);
     LaneShape scaled(llvm::BinaryOperator& product);
     LaneShape shifted_back(llvm::BinaryOperator& shift);
     LaneShape truncated(llvm::TruncInst& cast);

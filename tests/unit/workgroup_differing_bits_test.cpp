@@ -1,0 +1,123 @@
+// Work-groups of a known size: the index of a work-item has few bits, so a number with zeros there is added without a carry.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// LLVM knows that y is even under the guard, and writes the row of y + 1 as an `or`, which moves out of the guard.
+constexpr const char* pairs_of_rows = R"(
+    kernel void k(global const float* in, global float* out, int columns) {
+        local float tile[16 * 16];
+        const int x = get_local_id(0), y = get_local_id(1), at = get_global_id(1) * columns + x;
+        tile[y * 16 + x] = in[at];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int step = 1; step < 16; step *= 2) {
+            if (y % (2 * step) == 0) tile[y * 16 + x] += tile[(y + step) * 16 + x];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        out[at] = tile[y * 16 + x];
+    })";
+
+TEST(DifferingBits, OfTheIndexInATile_GiveRows) {
+    Compiled program(pairs_of_rows, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {16, 16, 1}), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "masked.gather")) << program.optimised();
+}
+
+TEST(DifferingBits, OfTheIndexInATile_AreRight) {
+    constexpr size_t columns = 16, rows = 64;
+    std::vector<float> in(columns * rows), out(in.size()), expected(in.size());
+    std::iota(in.begin(), in.end(), 1.0F);
+    expected = in;
+    for (size_t first = 0; first < rows; first += 16)
+        for (size_t step = 1; step < 16; step *= 2)
+            for (size_t y = 0; y < 16; y += 2 * step)
+                for (size_t x = 0; x < columns; ++x)
+                    expected[(first + y) * columns + x] += expected[(first + y + step) * columns + x];
+    Compiled program(pairs_of_rows);
+    for (const Lanes lanes : {Lanes::none, Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", true, {16, 16, 1}, WorkGroupOptions::Ends::whole, lanes), "");
+        std::ranges::fill(out, 0.0F);
+        program.run({2, {columns, rows, 1}, {16, 16, 1}}, Arguments().add(in.data()).add(out.data()).add(int{columns}));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+// In the first groups, indices begin below zero: these groups have lanes, too, without a check.
+TEST(DifferingBits, OfIndicesBelowZero_NeedNoCheck) {
+    constexpr const char* source = R"(
+        kernel void k(global const float* in, global float* out, int width) {
+            const int x = (int)(get_group_id(0) * 8 - 1) * 16 + (int)get_local_id(0);
+            for (int i = 0; i < 10; ++i) {
+                const int at = x + 16 * i;
+                out[get_group_id(0) * 160 + 16 * i + get_local_id(0)] = at >= 0 && at < width ? in[at] : -1.0f;
+            }
+        })";
+    Compiled code(source, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k", true, {16, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_EQ(code.result().lanes.scalar_loops, 0) << code.result().lanes.reason;
+    EXPECT_FALSE(has(code, "load float,")) << "a loop of one work-item after the other:\n" << code.optimised();
+    constexpr size_t groups = 4, width = 500;
+    std::vector<float> in(width), out(groups * 160), expected;
+    std::iota(in.begin(), in.end(), 1.0F);
+    for (size_t i = 0; i < out.size(); ++i) {
+        const auto at = static_cast<int>(i / 160 * 128 + i % 160) - 16;
+        expected.push_back(at >= 0 && at < int{width} ? in[static_cast<size_t>(at)] : -1.0F);
+    }
+    Compiled program(source);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", true, {16, 1, 1}, WorkGroupOptions::Ends::whole, lanes), "");
+        std::ranges::fill(out, 0.0F);
+        program.run({1, {16 * groups, 1, 1}, {16, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(int{width}));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+// Sizes around a power of two, numbers above and inside of the index's bits, and sums in several widths.
+TEST(DifferingBits, BelowOtherNumbers_AreRight) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, uint above, int n) {
+            const uint x = get_local_id(0);
+            const uint row = (above << 5) & 0x1e0u;
+            uint sum = in[row | x] + 3 * in[row + x] + 5 * in[(row | 32) + x];
+            sum += 7 * in[(x | row) | (above & 7)] + 11 * in[(size_t)(int)((x << 1 | row << 1) | 1) % 512];
+            if (x + row > 40) sum += 13 * in[(x + row - 40) | 64];
+            for (int i = 0; i < n; ++i) sum += in[(x | 64 * i) & 511];
+            out[get_global_id(0)] = sum;
+        })");
+    constexpr size_t groups = 3;
+    std::vector<uint32_t> in(1024);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<uint32_t>(i * 2654435761U >> 7);
+    constexpr int n = 9;
+    for (const uint64_t local :
+         {uint64_t{15}, uint64_t{16}, uint64_t{17}, uint64_t{31}, uint64_t{32}, uint64_t{33}, uint64_t{64}})
+        for (const uint32_t above : {0U, 1U, 6U, 13U}) {
+            std::vector<uint32_t> expected, out(groups * local);
+            for (uint32_t item = 0; item < out.size(); ++item) {
+                const auto x = static_cast<uint32_t>(item % local);
+                const uint32_t row = above << 5 & 0x1e0U;
+                uint32_t sum = in[row | x] + 3 * in[row + x] + 5 * in[(row | 32) + x];
+                sum += 7 * in[(x | row) | (above & 7)] + 11 * in[((x << 1 | row << 1) | 1) % 512];
+                if (x + row > 40)
+                    sum += 13 * in[(x + row - 40) | 64];
+                for (uint32_t i = 0; i < n; ++i)
+                    sum += in[(x | 64 * i) & 511];
+                expected.push_back(sum);
+            }
+            for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+                ASSERT_EQ(program.prepare("k", true, {local, 1, 1}, WorkGroupOptions::Ends::whole, lanes), "");
+                std::ranges::fill(out, 0U);
+                program.run({1, {out.size(), 1, 1}, {local, 1, 1}},
+                            Arguments().add(in.data()).add(out.data()).add(above).add(n));
+                EXPECT_EQ(out, expected) << local << ", " << above;
+            }
+        }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
