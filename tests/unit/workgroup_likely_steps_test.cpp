@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <numeric>
 #include <regex>
 
 namespace polder::compiler::workgroup::test {
@@ -118,6 +119,41 @@ TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
                 program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
                             Arguments().add(in.data()).add(out.data()).add(low).add(high).add(shift));
                 ASSERT_EQ(out, expected) << low << " to " << high << ", shift " << shift;
+            }
+    }
+}
+
+// The element of a row and a column, which are a quotient and a remainder of the id plus `shift`.
+std::string flat_reader(const std::string& width) {
+    return "kernel void k(global const int* in, global int* out, int width, int pitch, int shift) {\n"
+           "    int i = get_global_id(0), flat = i + shift, row = flat / " +
+           width + ", column = flat % " + width +
+           ";\n"
+           "    out[i] = in[row * pitch + column];\n}";
+}
+
+// Widths below the number of lanes and above it, rows that end within a vector, negative quotients and remainders.
+TEST(LikelySteps, RowsAndColumnsOfAFlatIndex_AreAskedFor) {
+    constexpr int middle = 200000;
+    std::vector<int> in(2 * middle);
+    std::iota(in.begin(), in.end(), 7);
+    for (const char* divisor : {"width", "40", "3"}) {
+        Compiled code(flat_reader(divisor), processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_EQ(matches_pattern(code, "together"), divisor[0] != '3') << code.optimised();
+        Compiled program(flat_reader(divisor));
+        ASSERT_EQ(program.prepare("k"), "");
+        for (const int width : {1, 3, 16, 40, 150, 1000, -1, -40})
+            for (const int shift : {0, 1, 39, 777, -100, -201, -777}) {
+                const int by = divisor[0] == 'w' ? width : std::stoi(divisor);
+                const int pitch = std::abs(width) + 5;
+                std::vector<int> out(likely_items, -1), expected(likely_items);
+                for (int i = 0; i < likely_items; ++i)
+                    expected[static_cast<size_t>(i)] =
+                        in[static_cast<size_t>(middle + (i + shift) / by * pitch + (i + shift) % by)];
+                program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
+                            Arguments().add(in.data() + middle).add(out.data()).add(width).add(pitch).add(shift));
+                ASSERT_EQ(out, expected) << "by " << by << ", shift " << shift;
             }
     }
 }

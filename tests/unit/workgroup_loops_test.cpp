@@ -287,5 +287,40 @@ TEST(LoopsOfKernels, IterationsThatAccessNothing_AreNotAligned) {
         EXPECT_EQ(out[i / 8].numbers[i % 8], i % 8 == 0 ? (i + 5) * (i + 3) : 0) << i;
 }
 
+// Rows of 4096 numbers, each on pages of its own.
+std::string scaled_rows(int rows) {
+    std::string body;
+    for (int row = 0; row < rows; ++row)
+        body += "    out[" + std::to_string(row) + " * 4096 + i] = 2 * in[" + std::to_string(row) + " * 4096 + i];\n";
+    return "kernel void k(global const float* restrict in, global float* restrict out) {\n"
+           "    size_t i = get_global_id(0);\n" +
+           body + "}";
+}
+
+TEST(Chains, AreManyOnManyPages) {
+    for (const auto& [rows, type] : {std::pair{4, "fmul <16 x float>"}, {20, "fmul <64 x float>"}}) {
+        Compiled code(scaled_rows(rows), processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_TRUE(has(code, type)) << code.optimised();
+    }
+    // Long code is compiled for fewer vectors.
+    Compiled code(scaled_rows(160), processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k"), "");
+    EXPECT_FALSE(has(code, "<64 x float>")) << code.optimised();
+    constexpr size_t rows = 20, row_items = 4096;
+    Compiled program(scaled_rows(rows));
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<float> in(rows * row_items);
+    std::iota(in.begin(), in.end(), 1.0F);
+    for (const uint64_t items : {1, 15, 16, 63, 64, 65, 200}) {
+        std::vector<float> out(in.size()), expected(in.size());
+        for (size_t row = 0; row < rows; ++row)
+            for (size_t i = 0; i < items; ++i)
+                expected[row * row_items + i] = 2 * in[row * row_items + i];
+        program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+        ASSERT_EQ(out, expected) << items;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

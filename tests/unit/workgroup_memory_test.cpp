@@ -194,6 +194,40 @@ TEST(LocalAtomics, OperationsOnGenericMemory_StayAtomic) {
     EXPECT_TRUE(has(program, "atomicrmw volatile add")) << program.optimised();
 }
 
+// The same kernel with a stronger order has a barrier at each operation.
+TEST(GlobalAtomics, ThatChangeNothing_OnlyRead) {
+    const auto reducing = [](const std::string& order) {
+        return "kernel void k(global const int* in, global int* least, global uint* bits, global int* old) {\n"
+               "    int i = get_global_id(0);\n"
+               "    old[i] = __opencl_atomic_fetch_min((volatile global atomic_int*)least, in[i], " +
+               order +
+               ", memory_scope_device);\n"
+               "    atomic_max(least + 1, in[i]);\n"
+               "    old[i] += (int)atomic_or(bits, 1u << (in[i] & 7));\n}";
+    };
+    Compiled program(reducing("memory_order_relaxed"));
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "load atomic volatile i32")) << program.optimised();
+    Compiled ordered(reducing("memory_order_seq_cst"));
+    ASSERT_EQ(ordered.prepare("k"), "");
+    EXPECT_FALSE(has(ordered, "umin.i32") || has(ordered, "smin.i32")) << ordered.optimised();
+    constexpr int n = 100;
+    std::vector<int> in(n), old(n), expected(n);
+    std::array<int, 2> limits{50, 60}, expected_limits = limits;
+    uint32_t bits = 0, expected_bits = 0;
+    for (int i = 0; i < n; ++i) {
+        const int value = i * 37 % 101 - 20;
+        in[static_cast<size_t>(i)] = value;
+        expected[static_cast<size_t>(i)] = expected_limits[0] + static_cast<int>(expected_bits);
+        expected_limits = {std::min(expected_limits[0], value), std::max(expected_limits[1], value)};
+        expected_bits |= 1U << (value & 7);
+    }
+    program.run({1, {n, 1, 1}, {25, 1, 1}}, Arguments().add(in.data()).add(limits.data()).add(&bits).add(old.data()));
+    EXPECT_EQ(old, expected);
+    EXPECT_EQ(limits, expected_limits);
+    EXPECT_EQ(bits, expected_bits);
+}
+
 constexpr const char* tile = R"(
     kernel void k(global const float* a, global float* b, int w) {
         local float t[4 * 24];

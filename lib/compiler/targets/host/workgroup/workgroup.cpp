@@ -15,6 +15,7 @@
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
+#include "targets/host/workgroup/work_items/unchanging_atomics.h"
 #include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -181,6 +182,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                                            analyses);
     });
     replace_local_atomics(function);
+    skip_unchanging_atomics(function);
     forget_any_work_item(*function.getParent());
     hide_sizes(function);
     if (!sub_groups.obstacle.empty())

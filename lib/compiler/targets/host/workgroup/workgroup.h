@@ -14,6 +14,7 @@
 //   frame/lowering       replaces ids by loads from the launch context and by intrinsics, __local variables by offsets
 //   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
 //   work_items/local_atomics  marks atomic operations on __local memory; after the vectorizer they become ordinary operations
+//   work_items/unchanging_atomics  lets atomic operations that would write the same value again only read, also after the vectorizer
 //   vectorizer/lane_dimension  chooses the dimension whose work-items become lanes; frame/group_order lets the groups follow it
 //   regions/common_steps separates the steps that all work-items have in common from values that advance around barriers
 //   regions/late_values  computes what follows from ids and from values that all work-items share behind the barriers, not before them

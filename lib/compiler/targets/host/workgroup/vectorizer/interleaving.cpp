@@ -7,10 +7,14 @@
 #include "lane_types.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PatternMatch.h>
 #include <optional>
 #include <vector>
 
@@ -31,23 +35,33 @@ public:
     }
 
     unsigned vectors() {
-        if (loop_.getNumBlocks() != 1 || !is_left_by_all_at_once())
+        if (!count_all())
             return 1;
-        for (llvm::Instruction& instruction : block_)
-            if (varies(instruction) && !count(instruction))
-                return 1;
-        if (phis_.size() > chains_max || work_ == 0)
-            return 1;
-        const unsigned registers = target_.getNumberOfRegisters(target_.getRegisterClassForType(true));
         unsigned vectors = 1;
-        while (vectors < vectors_max && longest_chain() >= 2 * vectors * work_ &&
-               2 * vectors * (phis_.size() + kept_.size() + temporaries) + shared_.size() <= registers)
+        while (vectors < vectors_max && longest_chain() >= 2 * vectors * work_ && have_registers(2 * vectors))
             vectors *= 2;
         return vectors;
     }
 
+    // Whether `vectors` vectors can run at once, and registers hold their values.
+    bool fits(unsigned vectors) { return count_all() && have_registers(vectors); }
+
 private:
     static constexpr size_t temporaries = 2;
+
+    bool count_all() {
+        if (loop_.getNumBlocks() != 1 || !is_left_by_all_at_once())
+            return false;
+        for (llvm::Instruction& instruction : block_)
+            if (varies(instruction) && !count(instruction))
+                return false;
+        return phis_.size() <= chains_max && work_ != 0;
+    }
+
+    [[nodiscard]] bool have_registers(unsigned vectors) const {
+        const unsigned registers = target_.getNumberOfRegisters(target_.getRegisterClassForType(true));
+        return vectors * (phis_.size() + kept_.size() + temporaries) + shared_.size() <= registers;
+    }
 
     [[nodiscard]] bool varies(const llvm::Value& value) const { return !shapes_.of(&value).is_strided(); }
 
@@ -198,6 +212,113 @@ unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, L
     return widest < lane_bits ? lane_bits / static_cast<unsigned>(llvm::PowerOf2Ceil(widest)) : 1;
 }
 
+constexpr int64_t page_bytes = 4096;
+
+// By how much the value grows in each iteration of the loop; nothing where that is no constant. For pointers, in bytes.
+std::optional<int64_t> growth_of(const llvm::Value* value, const llvm::Loop& loop, unsigned depth = 0) {
+    constexpr unsigned depth_max = 8;
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    if (instruction == nullptr || !loop.contains(instruction))
+        return 0;
+    if (depth > depth_max)
+        return std::nullopt;
+    using namespace llvm::PatternMatch;
+    const llvm::APInt* constant = nullptr;
+    if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+        const llvm::BasicBlock* const latch = loop.getLoopLatch();
+        if (phi->getParent() != loop.getHeader() || latch == nullptr)
+            return std::nullopt;
+        const llvm::Value* const next = phi->getIncomingValueForBlock(latch);
+        llvm::APInt bytes(instruction->getDataLayout().getIndexTypeSizeInBits(phi->getType()), 0);
+        if (phi->getType()->isPointerTy() &&
+            next->stripAndAccumulateConstantOffsets(instruction->getDataLayout(), bytes, true) == phi)
+            return bytes.getSExtValue();
+        return match(next, m_c_Add(m_Specific(phi), m_APInt(constant))) ? constant->trySExtValue() : std::nullopt;
+    }
+    const auto of = [&](unsigned operand) { return growth_of(instruction->getOperand(operand), loop, depth + 1); };
+    if (llvm::isa<llvm::SExtInst, llvm::ZExtInst, llvm::TruncInst, llvm::FreezeInst, llvm::AddrSpaceCastInst>(
+            instruction))
+        return of(0);
+    if (const auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(instruction)) {
+        auto growth = of(0);
+        for (auto part = llvm::gep_type_begin(address); growth && part != llvm::gep_type_end(address); ++part) {
+            const auto index = growth_of(part.getOperand(), loop, depth + 1);
+            growth = index ? std::optional(*growth + *index * static_cast<int64_t>(part.getSequentialElementStride(
+                                                                  address->getDataLayout())))
+                           : std::nullopt;
+        }
+        return growth;
+    }
+    switch (instruction->getOpcode()) {
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Or:
+    case llvm::Instruction::Sub: {
+        const auto left = of(0), right = of(1);
+        if (!left || !right)
+            return std::nullopt;
+        return instruction->getOpcode() == llvm::Instruction::Sub ? *left - *right : *left + *right;
+    }
+    case llvm::Instruction::Shl:
+    case llvm::Instruction::Mul: {
+        const auto growth = of(0);
+        if (!growth || !match(instruction->getOperand(1), m_APInt(constant)) || constant->getActiveBits() > 20)
+            return std::nullopt;
+        return instruction->getOpcode() == llvm::Instruction::Mul ? *growth * constant->getSExtValue()
+                                                                  : *growth << constant->getZExtValue();
+    }
+    default: return std::nullopt;
+    }
+}
+
+// How many pages of memory the accesses of one work-item are on, at least, where all lanes' accesses are in rows; else 0. An access in an inner loop
+// that is on another page in each iteration counts as many.
+size_t pages_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
+    constexpr int64_t iterations = 32;
+    llvm::DenseSet<std::pair<const llvm::Value*, int64_t>> pages;
+    for (llvm::BasicBlock* block : plan.blocks) {
+        const llvm::Loop* const loop = plan.loops->getLoopFor(block);
+        for (llvm::Instruction& instruction : *block) {
+            const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+            if (address == nullptr || shapes.of(address).is_uniform())
+                continue;
+            const auto access = accesses.of(instruction);
+            if (!access || !access->is_certain || !access->is_consecutive())
+                return 0;
+            const Place place = place_of(instruction);
+            const int64_t page = place.offset / page_bytes;
+            pages.insert({place.base, page});
+            if (const auto growth = loop != plan.loop ? growth_of(address, *loop) : std::nullopt;
+                growth && std::abs(*growth) >= page_bytes)
+                for (int64_t iteration = 1; iteration < iterations; ++iteration)
+                    pages.insert({place.base, page + iteration * (*growth / page_bytes)});
+        }
+    }
+    return pages.size();
+}
+
+// Long code that is emitted for more vectors takes long to compile: LLVM compares each store with each load.
+unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                               const llvm::TargetTransformInfo& target, unsigned lanes, size_t size) {
+    constexpr size_t pages_min = 24, instructions_max = 2600;
+    unsigned vectors = vectors_max;
+    while (vectors > 1 && size * vectors > instructions_max)
+        vectors /= 2;
+    const auto is_short = [&](const llvm::Loop* loop) {
+        return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes).fits(vectors_max);
+    };
+    if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short))
+        return 1;
+    return pages_of(plan, shapes, accesses) >= pages_min ? vectors : 1;
+}
+
+// No more vectors than divide a known number of work-items.
+unsigned fitting(unsigned vectors, const LanePlan& plan, unsigned lanes) {
+    if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(plan.count))
+        while (vectors > 1 && count->getZExtValue() % (uint64_t{lanes} * vectors) != 0)
+            vectors /= 2;
+    return vectors;
+}
+
 }  // namespace
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
@@ -205,6 +326,8 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
     size_t size = 0;
     for (const llvm::BasicBlock* block : plan.blocks)
         size += block->size();
+    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size); vectors > 1)
+        return fitting(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
@@ -213,10 +336,7 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
             continue;
         vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes).vectors());
     }
-    if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(plan.count))
-        while (vectors > 1 && count->getZExtValue() % (uint64_t{lanes} * vectors) != 0)
-            vectors /= 2;
-    return vectors;
+    return fitting(vectors, plan, lanes);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -5,6 +5,9 @@
 //
 // Where all values that vary between lanes have 8 or 16 bits, as in filters of pixels, a vector with one lane for each 32 bits of a register
 // would fill only a quarter or a half of the register. It gets two or four times as many lanes, too.
+//
+// Where work-items access many pages of memory, each in a row (as chemistry does, with a row of memory for each reaction), a processor looks up all pages
+// for each vector, because it keeps the places of some 64. Several vectors at once use each page several times.
 #pragma once
 
 #include "lane_access.h"
@@ -13,7 +16,7 @@
 namespace polder::compiler::workgroup {
 
 // 1, 2 or 4. Where there are inner loops, more than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
-// lanes one by one, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
+// lanes one by one, where the code is short, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
 [[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                        const llvm::TargetTransformInfo& target, unsigned lanes);
 

@@ -9,6 +9,8 @@
 #include "lane_shape.h"
 
 #include "differing_bits.h"
+#include "lane_shape_values.h"
+#include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -23,22 +25,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-constexpr LaneShape uniform{LaneShape::Kind::strided, 0, true, true, nullptr, 0};
-constexpr LaneShape varying{LaneShape::Kind::varying, 0, false, false, nullptr, 0};
-
-LaneShape strided(int64_t stride) {
-    return stride == 0 ? uniform : LaneShape{LaneShape::Kind::strided, stride, false, false, nullptr, 0};
-}
-
-// Where one of two values is the same for all lanes: the shape of the other one.
-LaneShape of_one_that_varies(const LaneShape& left, const LaneShape& right) {
-    if (left.kind == LaneShape::Kind::unknown || right.kind == LaneShape::Kind::unknown)
-        return {};
-    if (!left.is_strided() || !right.is_strided() || (!left.is_uniform() && !right.is_uniform()))
-        return varying;
-    return left.is_uniform() ? right : left;
-}
 
 bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction) {
     return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
@@ -68,39 +54,6 @@ bool is_extended_as_unsigned(const llvm::Instruction& value) {
             return true;
     }
     return false;
-}
-
-llvm::Intrinsic::ID intrinsic_of(const llvm::Instruction& instruction) {
-    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-    return call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
-}
-
-// Whether numbers that are a whole step apart most often stay so.
-bool keeps_step(const llvm::Instruction& instruction) {
-    switch (intrinsic_of(instruction)) {
-    case llvm::Intrinsic::floor:
-    case llvm::Intrinsic::ceil:
-    case llvm::Intrinsic::trunc:
-    case llvm::Intrinsic::rint:
-    case llvm::Intrinsic::round:
-    case llvm::Intrinsic::roundeven: return true;
-    default:
-        return llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst, llvm::FPToSIInst, llvm::FPToUIInst, llvm::FPExtInst,
-                         llvm::FPTruncInst>(instruction);
-    }
-}
-
-// The same where one of two operands is the same for all lanes.
-bool keeps_step_of_one(const llvm::Instruction& instruction) {
-    switch (intrinsic_of(instruction)) {
-    case llvm::Intrinsic::minnum:
-    case llvm::Intrinsic::maxnum:
-    case llvm::Intrinsic::minimum:
-    case llvm::Intrinsic::maximum: return true;
-    default:
-        return llvm::isa<llvm::MinMaxIntrinsic>(instruction) || instruction.getOpcode() == llvm::Instruction::FAdd ||
-               instruction.getOpcode() == llvm::Instruction::FSub;
-    }
 }
 
 // Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
@@ -156,6 +109,8 @@ bool LaneShapes::is_masked_edge(const llvm::BasicBlock* from) const {
 }
 
 LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
+    if (is_guess() && instruction.hasMetadata(neighbours_quotient))
+        return quotient(instruction);
     if (auto* node = llvm::dyn_cast<llvm::PHINode>(&instruction))
         return phi(*node);
     if (instruction.isAtomic() || instruction.isVolatile())
@@ -178,6 +133,10 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     case llvm::Instruction::Shl: return scaled(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::AShr:
     case llvm::Instruction::LShr: return shifted_back(llvm::cast<llvm::BinaryOperator>(instruction));
+    case llvm::Instruction::UDiv:
+    case llvm::Instruction::SDiv:
+    case llvm::Instruction::URem:
+    case llvm::Instruction::SRem: return divided(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::And: return low_bits(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::Trunc: return truncated(llvm::cast<llvm::TruncInst>(instruction));
     case llvm::Instruction::SExt:
@@ -202,24 +161,6 @@ LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation
         return uniform;
     const bool is_known = value.kind != LaneShape::Kind::unknown && from.kind != LaneShape::Kind::unknown;
     return is_known ? varying : LaneShape{};
-}
-
-// min and max with a bound, written as compares and selects or as intrinsics, change no lane in most cases. So the guess is the shape of the
-// operand that is not uniform. Nor do conversions to floating-point numbers and back, with a constant added and rounded, as in coordinates of
-// images: (int)floor((float)x + 0.5f).
-LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
-    if (!is_guess())
-        return varying;
-    if (llvm::isa<llvm::SelectInst>(instruction))
-        return of_one_that_varies(of(instruction.getOperand(1)), of(instruction.getOperand(2)));
-    if (keeps_step(instruction)) {
-        const LaneShape value = of(instruction.getOperand(0));
-        return value.is_strided() ? strided(value.stride) : value;
-    }
-    const bool is_difference = instruction.getOpcode() == llvm::Instruction::FSub;
-    if (!keeps_step_of_one(instruction) || (is_difference && of(instruction.getOperand(0)).is_uniform()))
-        return varying;
-    return of_one_that_varies(of(instruction.getOperand(0)), of(instruction.getOperand(1)));
 }
 
 // `value & mask`, where the mask keeps the lower 31 or more bits: LLVM writes a conversion to int and back like this. The preheader checks that

@@ -77,6 +77,8 @@ private:
     LaneShape compute(llvm::Instruction& instruction);
     LaneShape of_sub_group(llvm::CallBase& call, const SubGroupOperation& operation) const;
     LaneShape clamped(llvm::Instruction& instruction);
+    LaneShape divided(llvm::BinaryOperator& division);
+    LaneShape quotient(llvm::Instruction& instruction);
     LaneShape low_bits(llvm::BinaryOperator& mask);
     LaneShape phi(llvm::PHINode& phi);
     LaneShape sum(llvm::BinaryOperator& sum);

@@ -189,6 +189,10 @@ constexpr double least_gain = 1.1;
 // combines what the estimate does not see.
 constexpr double margin_of_work = 0.9, margin_without_loops = 0.6;
 
+// Vectors of eight floats that fill half of a register gain almost as much as lanes, but lanes need half of their instructions. Where the kernel has
+// loops, such vectors are also fewer chains, whose latency nothing hides.
+constexpr double part_of_instructions = 0.6;
+
 // How often a loop over work-items is assumed to run, because of the kernel's loops around it.
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_loops_around(loop)); }
 
@@ -212,6 +216,7 @@ struct Outcome {
     std::set<std::string> serial_calls;
     unsigned width = 0;
     double work = 0;  // of one work-item, in vector instructions
+    double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
@@ -237,7 +242,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const double gain = weight * costs.gain() / width;
     if (lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
-        outcome.work = weight * costs.one_by_one / width;
+        outcome.work = outcome.one_by_one = weight * costs.one_by_one / width;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
@@ -252,6 +257,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
     Outcome outcome{Outcome::Kind::vectorized, gain};
+    outcome.one_by_one = weight * costs.one_by_one / width;
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
@@ -368,7 +374,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
 
 struct Form {
     LaneReport report;
-    double gain = 0, work = 0;  // as those of an Outcome
+    double gain = 0, work = 0, one_by_one = 0;  // as those of an Outcome
 };
 
 Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
@@ -390,6 +396,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const 
             report.reason = outcome->reason;
         form.gain += outcome->gain;
         form.work += outcome->work;
+        form.one_by_one += outcome->one_by_one;
     }
     return form;
 }
@@ -474,7 +481,9 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
         take_body(function, *with_whole);
         return whole.report;
     }
-    if (!are_wide && split.gain >= least_gain * saved)
+    const double rest_of_lanes = split.one_by_one - split.gain, rest_of_vectors = split.one_by_one - saved;
+    const bool are_much_fewer = margin == margin_of_work && rest_of_lanes < part_of_instructions * rest_of_vectors;
+    if (!are_wide && (split.gain >= least_gain * saved || are_much_fewer))
         return split.report;
     analyses.clear(function, function.getName());
     restore(function, *as_written);

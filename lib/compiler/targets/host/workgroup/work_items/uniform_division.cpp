@@ -65,13 +65,19 @@ public:
             // The remainder has the dividend's sign, the quotient is negative when one of the operands is.
             llvm::Value* const negative =
                 is_remainder(division) ? dividend : here.CreateXor(dividend, extended(at_, division.getOperand(1)));
-            llvm::Value* const sign = here.CreateAShr(negative, bits_of(type) - 1);
+            llvm::Value* const sign = marked(here.CreateAShr(negative, bits_of(type) - 1));
             result = here.CreateSub(here.CreateXor(result, sign), sign);
         }
         return here.CreateTrunc(result, narrow);
     }
 
 private:
+    static llvm::Value* marked(llvm::Value* value) {
+        if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(value))
+            instruction->setMetadata(neighbours_quotient, llvm::MDNode::get(value->getContext(), {}));
+        return value;
+    }
+
     static unsigned bits_of(const llvm::Type* type) { return type->getScalarSizeInBits(); }
 
     static llvm::Value* absolute(llvm::IRBuilder<>& at, llvm::Value* value) {
@@ -111,7 +117,7 @@ private:
     static llvm::Value* quotient(llvm::IRBuilder<>& at, llvm::Value* dividend, const Reciprocal& by) {
         llvm::Value* const high = upper_half(at, dividend, by.multiplier);
         llvm::Value* const rest = at.CreateLShr(at.CreateSub(dividend, high), by.first_shift);
-        return at.CreateLShr(at.CreateAdd(high, rest), by.second_shift);
+        return marked(at.CreateLShr(at.CreateAdd(high, rest), by.second_shift));
     }
 
     // The upper half of a product. For 64-bit numbers it is made of 32-bit products, which all processors have for vectors.

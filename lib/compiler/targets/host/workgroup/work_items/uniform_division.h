@@ -10,6 +10,10 @@
 
 namespace polder::compiler::workgroup {
 
+// Metadata of the quotients, and of their signs, which are likely to be the same for neighbouring work-items if the dividends are a step apart:
+// rows of a picture whose elements ids of one dimension count. The vectorizer would not recognize them.
+constexpr const char* neighbours_quotient = "polder.neighbours_quotient";
+
 // Whether a division or remainder in `function` may be replaced: its divisor is no constant.
 [[nodiscard]] bool has_variable_divisions(llvm::Function& function);
 
