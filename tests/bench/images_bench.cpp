@@ -1,6 +1,6 @@
-// How quickly kernels read images of four channels, compared with the same kernels over buffers. Each work-item writes the sum of what it reads to a buffer.
+// How quickly kernels read images, compared with the same kernels over buffers. Each work-item writes the sum of what it reads to a buffer.
 //
-//   OCL_ICD_VENDORS=build/packaging/vendors build/tests/bench/images_bench [edge [milliseconds per figure]]
+//   OCL_ICD_VENDORS=build/packaging/vendors build/tests/bench/images_bench [edge [milliseconds per figure [format]]]
 //
 // Prints, for each format and way of reading, the least time of a launch with an image and with a buffer in microseconds, and the speed of
 // the image as a fraction of that of the buffer. Both kernels run in turns. Images have `edge` rows (1024) of as many elements.
@@ -18,29 +18,46 @@ using namespace polder::bench;
 
 struct Format {
     const char* name;
+    cl_channel_order order;
     cl_channel_type channel;
-    size_t element_bytes;
-    const char *read, *result, *element, *converted;  // in OpenCL C; `converted` is the value of the element e
+    // In OpenCL C: the function, the channels that are used, their type, an element of a buffer at the index `place`.
+    const char *read, *channels, *result, *element, *loaded;
 };
 constexpr Format formats[] = {
-    {"float", CL_FLOAT, 16, "read_imagef", "float4", "float4", "e"},
-    {"unorm8", CL_UNORM_INT8, 4, "read_imagef", "float4", "uchar4", "convert_float4(e) * (1.0f / 255.0f)"},
-    {"uint8", CL_UNSIGNED_INT8, 4, "read_imageui", "uint4", "uchar4", "convert_uint4(e)"},
+    {"float", CL_RGBA, CL_FLOAT, "read_imagef", "xyzw", "float4", "float4", "in[place]"},
+    {"unorm8", CL_RGBA, CL_UNORM_INT8, "read_imagef", "xyzw", "float4", "uchar4",
+     "convert_float4(in[place]) * (1.0f / 255.0f)"},
+    {"uint8", CL_RGBA, CL_UNSIGNED_INT8, "read_imageui", "xyzw", "uint4", "uchar4", "convert_uint4(in[place])"},
+    {"half", CL_RGBA, CL_HALF_FLOAT, "read_imagef", "xyzw", "float4", "half", "vload_half4(place, in)"},
+    {"unorm16", CL_RGBA, CL_UNORM_INT16, "read_imagef", "xyzw", "float4", "ushort4",
+     "convert_float4(in[place]) * (1.0f / 65535.0f)"},
+    {"rg float", CL_RG, CL_FLOAT, "read_imagef", "xy", "float2", "float2", "in[place]"},
+    {"rg un8", CL_RG, CL_UNORM_INT8, "read_imagef", "xy", "float2", "uchar2",
+     "convert_float2(in[place]) * (1.0f / 255.0f)"},
+    {"r float", CL_R, CL_FLOAT, "read_imagef", "x", "float", "float", "in[place]"},
+    {"r unorm8", CL_R, CL_UNORM_INT8, "read_imagef", "x", "float", "uchar",
+     "convert_float(in[place]) * (1.0f / 255.0f)"},
+    {"r uint8", CL_R, CL_UNSIGNED_INT8, "read_imageui", "x", "uint", "uchar", "convert_uint(in[place])"},
+    {"r half", CL_R, CL_HALF_FLOAT, "read_imagef", "x", "float", "half", "vload_half(place, in)"},
 };
 
 struct Way {
     const char* name;
     const char *sampler, *coordinates;  // in OpenCL C, of the element x, y
 };
+#define NORMALIZED "(float2)((x + 0.5f) / get_global_size(0), (y + 0.5f) / get_global_size(1))"
 constexpr Way ways[] = {
     {"no sampler", "", "(int2)(x, y)"},
     {"edge, integers", "CLK_ADDRESS_CLAMP_TO_EDGE", "(int2)(x, y)"},
     {"edge, floats", "CLK_ADDRESS_CLAMP_TO_EDGE", "(float2)(x + 0.5f, y + 0.5f)"},
     {"border, integers", "CLK_ADDRESS_CLAMP", "(int2)(x, y)"},
     {"border, floats", "CLK_ADDRESS_CLAMP", "(float2)(x + 0.5f, y + 0.5f)"},
-    {"border, normalized", "CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP",
-     "(float2)((x + 0.5f) / get_global_size(0), (y + 0.5f) / get_global_size(1))"},
+    {"edge, normalized", "CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP_TO_EDGE", NORMALIZED},
+    {"border, normalized", "CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_CLAMP", NORMALIZED},
+    {"repeated", "CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_REPEAT", NORMALIZED},
+    {"mirrored", "CLK_NORMALIZED_COORDS_TRUE | CLK_ADDRESS_MIRRORED_REPEAT", NORMALIZED},
 };
+#undef NORMALIZED
 
 // Reads of neighbours are clamped in the kernel with a buffer.
 std::string source_of(const Format& format, const Way& way, int radius) {
@@ -55,13 +72,13 @@ std::string source_of(const Format& format, const Way& way, int radius) {
     std::string source =
         has_sampler ? std::string("constant sampler_t s = CLK_FILTER_NEAREST | ") + way.sampler + ";\n" : "";
     source += "kernel void image(read_only image2d_t in, global " + result + "* out) {\n" + begin +
-              "sum += " + format.read + "(in, " + (has_sampler ? "s, " : "") + way.coordinates + ");\n" + end;
+              "sum += " + format.read + "(in, " + (has_sampler ? "s, " : "") + way.coordinates + ")." +
+              format.channels + ";\n" + end;
     const char* const place = radius == 0 ? "y * (int)get_global_size(0) + x"
                                           : "clamp(y, 0, (int)get_global_size(1) - 1) * (int)get_global_size(0) + "
                                             "clamp(x, 0, (int)get_global_size(0) - 1)";
     source += std::string("kernel void buffer(global const ") + format.element + "* in, global " + result +
-              "* out) {\n" + begin + "const " + format.element + " e = in[" + place + "];\nsum += " + format.converted +
-              ";\n" + end;
+              "* out) {\n" + begin + "const int place = " + place + ";\nsum += " + format.loaded + ";\n" + end;
     return source;
 }
 
@@ -101,7 +118,7 @@ public:
         for (const auto begin = Clock::now(); microseconds_since(begin) < duration_us_;)
             for (size_t i = 0; i < 2; ++i)
                 least[i] = std::min(least[i], launch(kernels[i]));
-        std::printf("%-7s %d x %d  %-20s %9.1f %9.1f %6.2f\n", format.name, 2 * radius + 1, 2 * radius + 1, way.name,
+        std::printf("%-8s %d x %d  %-20s %9.1f %9.1f %6.2f\n", format.name, 2 * radius + 1, 2 * radius + 1, way.name,
                     least[0], least[1], least[1] / least[0]);
         std::fflush(stdout);
         for (const cl_kernel kernel : kernels)
@@ -115,7 +132,7 @@ private:
         cl_image_desc shape{};
         shape.image_type = CL_MEM_OBJECT_IMAGE2D;
         shape.image_width = shape.image_height = edge_;
-        const cl_image_format elements{CL_RGBA, format.channel};
+        const cl_image_format elements{format.order, format.channel};
         cl_int error = CL_SUCCESS;
         const cl_mem made = clCreateImage(machine_.context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, &elements, &shape,
                                           bytes_.data(), &error);
@@ -143,10 +160,12 @@ private:
 int main(int count, char** arguments) {
     const size_t edge = count > 1 ? std::strtoul(arguments[1], nullptr, 10) : 1024;
     const double milliseconds = count > 2 ? std::strtod(arguments[2], nullptr) : 300;
+    const std::string only = count > 3 ? arguments[3] : "";
     Images images(edge, milliseconds);
-    std::puts("format  reads  way of reading           image    buffer  speed");
+    std::puts("format   reads  way of reading           image    buffer  speed");
     for (const int radius : {0, 1})
         for (const Format& format : formats)
             for (const Way& way : ways)
-                images.measure(format, way, radius);
+                if (only.empty() || only == format.name)
+                    images.measure(format, way, radius);
 }

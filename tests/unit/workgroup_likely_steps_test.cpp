@@ -94,6 +94,23 @@ TEST(LikelySteps, ConvertedNumbersThatAreNoRow_AreFound) {
     }
 }
 
+// Divided by the width and multiplied with it again, as normalized coordinates are, rounded to the element; the fraction as for repeated images.
+TEST(LikelySteps, NormalizedCoordinates_AreLikelyARow) {
+    const std::string normalized = "((float)((uint)i + (uint)shift) + 0.5f) / width";
+    const std::string repeated = "(int)((c - floor(c)) * width)",
+                      mirrored = "(int)(fabs(c - 2 * rint(0.5f * c)) * width)";
+    for (const std::string& place : {std::string("(int)(c * width)"), repeated, mirrored,
+                                     std::string("(int)floor(clamp(c, 0.0f, 1.0f) * width)")}) {
+        const std::string source =
+            "kernel void k(global const uchar4* in, global float4* out, int shift, float width) {\n"
+            "    int i = get_global_id(0);\n    float c = " +
+            normalized + ";\n    out[i] = convert_float4(in[" + place + "]);\n}";
+        Compiled program(source, processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(matches_pattern(program, "phi <(32|64) x i8>")) << place << program.optimised();
+    }
+}
+
 // Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.
 TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     for (const bool is_guarded : {false, true}) {

@@ -33,18 +33,22 @@ SAMPLING float unnormalized(float s, int size, uint sampler) {
 // takes the least time.
 SAMPLING bool has_border(uint sampler) { return (sampler & ADDRESS_MASK) == CLK_ADDRESS_CLAMP; }
 
+// A number that is rounded down to the last element. Images are not so large that it has no such fraction.
+SAMPLING float last_of(int size) { return (float)size - 0.5f; }
+
+// What is not negative is rounded down by its conversion. Bounds are those of the coordinate, not of the element: within the image they change
+// nothing, so lanes ask the first and the last of them alone whether they are a row.
 SAMPLING int nearest_place(float s, int size, uint sampler) {
     const uint address = sampler & ADDRESS_MASK;
     if (address == CLK_ADDRESS_REPEAT) {
-        const int place = whole(__builtin_elementwise_floor((s - __builtin_elementwise_floor(s)) * (float)size), size);
-        return largest(place > size - 1 ? place - size : place, 0);
+        const float u = (s - __builtin_elementwise_floor(s)) * (float)size;
+        return (int)(u < (float)size ? u : 0.0f);  // the fraction may be rounded up to 1
     }
     if (address == CLK_ADDRESS_MIRRORED_REPEAT)
-        return into(whole(__builtin_elementwise_floor(mirrored(s) * (float)size), size), size);
-    // What is not negative is rounded down by its conversion.
+        return (int)__builtin_elementwise_min(mirrored(s) * (float)size, last_of(size));
     if (address == CLK_ADDRESS_CLAMP_TO_EDGE || address == CLK_ADDRESS_NONE)
         return (int)__builtin_elementwise_min(__builtin_elementwise_max(unnormalized(s, size, sampler), 0.0f),
-                                              (float)(size - 1));
+                                              last_of(size));
     // With a border: used only where is_near says that it is inside.
     return (int)unnormalized(s, size, sampler);
 }

@@ -97,7 +97,7 @@ LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm
 
 LaneShape LaneShapes::of(const llvm::Value* value) const {
     if (const uint64_t stride = privates_.stride(value); stride != 0)
-        return strided(static_cast<int64_t>(stride));
+        return LaneShape::strided(static_cast<int64_t>(stride));
     const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (!instruction || !loop_.contains(instruction))
         return uniform;
@@ -145,7 +145,7 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
         LaneShape shape = of(instruction.getOperand(0));
         return shape;
     }
-    default: return all_uniform(*this, instruction) ? uniform : clamped(instruction);
+    default: return all_uniform(*this, instruction) ? uniform : is_guess() ? guessed(instruction) : varying;
     }
 }
 
@@ -171,13 +171,14 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     const LaneShape value = of(op.getOperand(0));
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
     if (is_guess())
-        return of_one_that_varies(value, of(op.getOperand(1)));
+        return LaneShape::of_one_that_varies(value, of(op.getOperand(1)));
     if (value.kind == LaneShape::Kind::unknown)
         return {};
     if (!value.is_strided() || !mask)
         return varying;
     if (value.differing_bits != 0 && mask->getValue().countr_one() >= value.differing_bits)
-        return with_base(in_low_bits(strided(value.stride), value.differing_bits, mask->getBitWidth()), op, value);
+        return with_base(in_low_bits(LaneShape::strided(value.stride), value.differing_bits, mask->getBitWidth()), op,
+                         value);
     if (!value.base || !op.getType()->isIntegerTy(64) || !mask->getValue().isMask() ||
         mask->getValue().countr_one() < 31)
         return varying;
@@ -221,10 +222,10 @@ LaneShape LaneShapes::phi(llvm::PHINode& node) {
         const LaneShape shape = of(value);
         if (shape.kind == LaneShape::Kind::unknown)
             continue;
-        if (shape.kind == LaneShape::Kind::varying)
+        if (!shape.is_strided())
             return varying;
         if (result.kind == LaneShape::Kind::unknown)
-            result = strided(shape.stride);
+            result = LaneShape::strided(shape.stride);
         if (result.stride != shape.stride)
             return varying;
     }
@@ -250,7 +251,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (is_or && !llvm::cast<llvm::PossiblyDisjointInst>(op).isDisjoint())
         return varying;
     const bool is_sub = op.getOpcode() == llvm::Instruction::Sub;
-    LaneShape result = strided(is_sub ? left.stride - right.stride : left.stride + right.stride);
+    LaneShape result = LaneShape::strided(is_sub ? left.stride - right.stride : left.stride + right.stride);
     if (result.stride == 0)
         return varying;  // strides rarely cancel, so there is no rule for the exactness of the result
     const bool no_signed_wrap = !is_or && op.hasNoSignedWrap();
@@ -301,13 +302,13 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
         return varying;
     const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
     if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && value.stride == 1)
-        return strided(int64_t{1} << 32);  // half of an extension, see shifted_back
+        return LaneShape::strided(int64_t{1} << 32);  // half of an extension, see shifted_back
     if (is_shift && constant->getZExtValue() > 20)
         return varying;
     const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
     if (times == 0 || std::abs(times) > (1 << 20) || std::abs(value.stride) > (1 << 20))
         return varying;
-    LaneShape result = strided(value.stride * times);
+    LaneShape result = LaneShape::strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
     result.is_exact_unsigned = value.is_exact_unsigned && times > 0 && op.hasNoUnsignedWrap();
     if (is_shift && value.differing_bits != 0)
@@ -322,7 +323,8 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
         return value;
     if (!cast.getType()->isIntegerTy(32))
         return varying;
-    LaneShape result = in_low_bits(strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
+    LaneShape result =
+        in_low_bits(LaneShape::strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
     if (is_guess() || !value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
     if (result.differing_bits == 0 && !assume_small(value.base))
@@ -346,7 +348,7 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
         is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
     if (!exact && !is_guess())
         return varying;
-    LaneShape result = strided(value.stride);
+    LaneShape result = LaneShape::strided(value.stride);
     result.is_exact_signed = true;
     result.is_exact_unsigned = !is_signed && (value.is_exact_unsigned || is_guess());
     return in_low_bits(result, value.differing_bits, cast.getType()->getIntegerBitWidth());
@@ -363,7 +365,7 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
         if (const LaneShape value = of(op.getOperand(0));
             value.is_strided() && value.stride % (int64_t{1} << back) == 0)
-            return strided(value.stride >> back);
+            return LaneShape::strided(value.stride >> back);
     const auto extended_bits = m_Shl(m_Value(inner), m_SpecificInt(32));
     const llvm::APInt* summand = nullptr;
     const bool has_summand = match(&op, m_AShr(m_Add(extended_bits, m_APInt(summand)), m_ConstantInt(back)));
@@ -374,7 +376,8 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     // The summand's lower bits are zeros where lanes differ, so that nothing carries.
     const unsigned differing = value.differing_bits;
     if (differing > 0 && differing < 32 && (!has_summand || summand->countr_zero() >= 32 + differing))
-        return in_low_bits(strided(value.stride << (32 - back)), differing + 32 - static_cast<unsigned>(back), 64);
+        return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
+                           differing + 32 - static_cast<unsigned>(back), 64);
     if (has_summand && !is_small_and_negative(*summand))
         return all_uniform(*this, op) ? uniform : varying;
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
@@ -383,7 +386,7 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         return varying;
     if (value.base && !assume_small(value.base))
         return varying;
-    LaneShape result = strided(value.stride << (32 - back));
+    LaneShape result = LaneShape::strided(value.stride << (32 - back));
     result.is_exact_signed = true;
     result.is_exact_unsigned = !has_summand;
     return result;
@@ -414,7 +417,7 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
         stride += index.stride * static_cast<int64_t>(at.getSequentialElementStride(layout).getFixedValue()) *
                   static_cast<int64_t>(privates_.scale(&gep));
     }
-    return strided(stride);
+    return LaneShape::strided(stride);
 }
 
 }  // namespace polder::compiler::workgroup

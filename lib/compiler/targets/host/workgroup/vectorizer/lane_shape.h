@@ -36,8 +36,9 @@ class LoopInfo;
 namespace polder::compiler::workgroup {
 
 struct LaneShape {
-    enum class Kind : uint8_t { unknown, strided, varying } kind = Kind::unknown;
-    int64_t stride = 0;  // of integers, or bytes of pointers; 0: uniform
+    // scaled: a step that is the same between all neighbours, but whose size is not known, as of normalized coordinates. Only a guess.
+    enum class Kind : uint8_t { unknown, strided, scaled, varying } kind = Kind::unknown;
+    int64_t stride = 0;  // of integers, or bytes of pointers; 0: uniform. Of what is scaled: before it was.
     // The strides hold after sign or zero extension too: no lane that executes the value wraps around.
     bool is_exact_signed = false;
     bool is_exact_unsigned = false;
@@ -49,6 +50,18 @@ struct LaneShape {
     [[nodiscard]] bool is_uniform() const { return kind == Kind::strided && stride == 0; }
     [[nodiscard]] bool is_strided() const { return kind == Kind::strided; }
     friend bool operator==(const LaneShape&, const LaneShape&) = default;
+
+    static constexpr LaneShape strided(int64_t stride) {
+        return {Kind::strided, stride, stride == 0, stride == 0, nullptr, 0};
+    }
+    static constexpr LaneShape scaled(int64_t stride) { return {Kind::scaled, stride, false, false, nullptr, 0}; }
+    static constexpr LaneShape varying() { return {Kind::varying, 0, false, false, nullptr, 0}; }
+    // Where one of two values is the same for all lanes: the shape of the other one.
+    static LaneShape of_one_that_varies(const LaneShape& left, const LaneShape& right) {
+        if (left.kind == Kind::unknown || right.kind == Kind::unknown)
+            return {};
+        return left.is_uniform() ? right : right.is_uniform() ? left : varying();
+    }
 };
 
 class LaneShapes {
@@ -76,7 +89,7 @@ public:
 private:
     LaneShape compute(llvm::Instruction& instruction);
     LaneShape of_sub_group(llvm::CallBase& call, const SubGroupOperation& operation) const;
-    LaneShape clamped(llvm::Instruction& instruction);
+    LaneShape guessed(llvm::Instruction& instruction) const;
     LaneShape divided(llvm::BinaryOperator& division);
     LaneShape quotient(llvm::Instruction& instruction);
     LaneShape low_bits(llvm::BinaryOperator& mask);

@@ -1,5 +1,11 @@
-// The rules for shapes that are likely and not certain (LaneShapes::Certainty::likely). The code asks at run time whether they hold, so a rule may be
-// wrong; it costs time where it often is.
+// Guesses: shapes that are likely and not certain (LaneShapes::Certainty::likely). Code checks each use (likely_steps.cpp), so a wrong guess costs time,
+// not results.
+// - Bounds, conversions between integers and floating-point numbers, sums and rounding change no lane's step in most cases:
+//   (int)floor((float)x + 0.5f).
+// - A product with a number that all lanes have in common, or a quotient by one, has a step of a size that is not known; the next such product
+//   undoes it, as for normalized coordinates: x / width * width. Products with constants are no such pair: they only scale.
+// - Neighbours are in one row of a picture whose elements are counted by ids of one dimension.
+// - Rounding a scaled number gives the same number for all lanes: that of the copy in a repeated image where the row is.
 #include "lane_shape.h"
 #include "lane_shape_values.h"
 #include "targets/host/workgroup/work_items/uniform_division.h"
@@ -17,33 +23,61 @@ llvm::Intrinsic::ID intrinsic_of(const llvm::Instruction& instruction) {
     return call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
 }
 
-// Whether numbers that are a whole step apart most often stay so.
-bool keeps_step(const llvm::Instruction& instruction) {
-    switch (intrinsic_of(instruction)) {
+bool is_rounding(llvm::Intrinsic::ID operation) {
+    switch (operation) {
     case llvm::Intrinsic::floor:
     case llvm::Intrinsic::ceil:
     case llvm::Intrinsic::trunc:
     case llvm::Intrinsic::rint:
     case llvm::Intrinsic::round:
-    case llvm::Intrinsic::roundeven:
-    case llvm::Intrinsic::abs: return true;
-    default:
-        return llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst, llvm::FPToSIInst, llvm::FPToUIInst, llvm::FPExtInst,
-                         llvm::FPTruncInst>(instruction);
+    case llvm::Intrinsic::roundeven: return true;
+    default: return false;
     }
 }
 
-// The same where one of two operands is the same for all lanes.
-bool keeps_step_of_one(const llvm::Instruction& instruction) {
-    switch (intrinsic_of(instruction)) {
+bool is_bound(llvm::Intrinsic::ID operation) {
+    switch (operation) {
     case llvm::Intrinsic::minnum:
     case llvm::Intrinsic::maxnum:
     case llvm::Intrinsic::minimum:
-    case llvm::Intrinsic::maximum: return true;
-    default:
-        return llvm::isa<llvm::MinMaxIntrinsic>(instruction) || instruction.getOpcode() == llvm::Instruction::FAdd ||
-               instruction.getOpcode() == llvm::Instruction::FSub;
+    case llvm::Intrinsic::maximum:
+    case llvm::Intrinsic::minimumnum:
+    case llvm::Intrinsic::maximumnum:
+    case llvm::Intrinsic::smin:
+    case llvm::Intrinsic::smax:
+    case llvm::Intrinsic::umin:
+    case llvm::Intrinsic::umax: return true;
+    default: return false;
     }
+}
+
+// Without exactness and base, which no guess has.
+LaneShape same_step(const LaneShape& value) { return value.is_strided() ? LaneShape::strided(value.stride) : value; }
+
+LaneShape rounded(const LaneShape& value) { return value.kind == LaneShape::Kind::scaled ? uniform : same_step(value); }
+
+// Of what lanes choose from: bounds are written as comparisons and choices, too.
+LaneShape chosen(const LaneShape& one, const LaneShape& other) {
+    if (one.is_strided() && other.is_strided() && one.stride == other.stride)
+        return same_step(one);
+    return LaneShape::of_one_that_varies(one, other);
+}
+
+// A product with a factor, or a quotient by it.
+LaneShape scaled_by(const LaneShape& value, const LaneShape& factor, const llvm::Value& factor_value) {
+    if (value.kind == LaneShape::Kind::unknown || factor.kind == LaneShape::Kind::unknown)
+        return {};
+    if (value.kind == LaneShape::Kind::varying || !factor.is_uniform())
+        return varying;
+    if (value.is_uniform())
+        return value;
+    const bool is_undone = value.kind == LaneShape::Kind::scaled && !llvm::isa<llvm::Constant>(factor_value);
+    return is_undone ? LaneShape::strided(value.stride) : LaneShape::scaled(value.stride);
+}
+
+LaneShape product(const LaneShapes& shapes, const llvm::Value& left, const llvm::Value& right) {
+    const LaneShape shape = shapes.of(&left), other = shapes.of(&right);
+    return other.is_uniform() ? scaled_by(shape, other, right) : scaled_by(other, shape, left);
 }
 
 // Whether `value` is the sign of a quotient or remainder (uniform_division.h): 0 or -1.
@@ -60,26 +94,39 @@ bool is_division_guarded(const llvm::Instruction& instruction) {
 
 }  // namespace
 
-// min and max with a bound, written as compares and selects or as intrinsics, change no lane in most cases. So the guess is the shape of the
-// operand that is not uniform. Nor do conversions to floating-point numbers and back, with a constant added and rounded, as in coordinates of
-// images: (int)floor((float)x + 0.5f).
-LaneShape LaneShapes::clamped(llvm::Instruction& instruction) {
-    if (!is_guess())
-        return varying;
+LaneShape LaneShapes::guessed(llvm::Instruction& instruction) const {
+    const auto operand = [&](unsigned number) { return of(instruction.getOperand(number)); };
     if (is_division_guarded(instruction))
-        return of(instruction.getOperand(2));
-    if (llvm::isa<llvm::SelectInst>(instruction))
-        return of_one_that_varies(of(instruction.getOperand(1)), of(instruction.getOperand(2)));
-    if (instruction.getOpcode() == llvm::Instruction::Xor && is_sign(instruction.getOperand(1)))
-        return of(instruction.getOperand(0));
-    if (keeps_step(instruction)) {
-        const LaneShape value = of(instruction.getOperand(0));
-        return value.is_strided() ? strided(value.stride) : value;
+        return operand(2);
+    const llvm::Intrinsic::ID intrinsic = intrinsic_of(instruction);
+    if (is_rounding(intrinsic))
+        return rounded(operand(0));
+    if (is_bound(intrinsic))
+        return LaneShape::of_one_that_varies(operand(0), operand(1));
+    if (intrinsic == llvm::Intrinsic::fabs || intrinsic == llvm::Intrinsic::abs)
+        return same_step(operand(0));
+    if (intrinsic == llvm::Intrinsic::fmuladd || intrinsic == llvm::Intrinsic::fma)
+        return LaneShape::of_one_that_varies(product(*this, *instruction.getOperand(0), *instruction.getOperand(1)),
+                                             operand(2));
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::Xor: return is_sign(instruction.getOperand(1)) ? operand(0) : varying;
+    case llvm::Instruction::Select: return chosen(operand(1), operand(2));
+    case llvm::Instruction::SIToFP:
+    case llvm::Instruction::UIToFP:
+    case llvm::Instruction::FPExt:
+    case llvm::Instruction::FPTrunc: return same_step(operand(0));
+    case llvm::Instruction::FPToSI:
+    case llvm::Instruction::FPToUI: {
+        const LaneShape value = operand(0);
+        return value.kind == LaneShape::Kind::scaled ? varying : same_step(value);
     }
-    const bool is_difference = instruction.getOpcode() == llvm::Instruction::FSub;
-    if (!keeps_step_of_one(instruction) || (is_difference && of(instruction.getOperand(0)).is_uniform()))
-        return varying;
-    return of_one_that_varies(of(instruction.getOperand(0)), of(instruction.getOperand(1)));
+    case llvm::Instruction::FSub:
+        return operand(0).is_uniform() ? varying : LaneShape::of_one_that_varies(operand(0), operand(1));
+    case llvm::Instruction::FAdd: return LaneShape::of_one_that_varies(operand(0), operand(1));
+    case llvm::Instruction::FMul: return product(*this, *instruction.getOperand(0), *instruction.getOperand(1));
+    case llvm::Instruction::FDiv: return scaled_by(operand(0), operand(1), *instruction.getOperand(1));
+    default: return varying;
+    }
 }
 
 // Where ids of one dimension count the elements of a picture, rows are quotients by its width and columns remainders. As a guess, neighbours
@@ -97,7 +144,7 @@ LaneShape LaneShapes::divided(llvm::BinaryOperator& op) {
     if (constant && constant->getValue().abs().ult(static_cast<uint64_t>(neighbours * std::abs(value.stride))))
         return varying;
     const bool is_quotient = op.getOpcode() == llvm::Instruction::UDiv || op.getOpcode() == llvm::Instruction::SDiv;
-    return is_quotient ? uniform : strided(value.stride);
+    return is_quotient ? uniform : LaneShape::strided(value.stride);
 }
 
 // A quotient, or its sign, which instructions compute from a dividend and a divisor without a division (uniform_division.h).
