@@ -124,10 +124,14 @@ Result<void> check_group_counts(const Device& device, const runtime::Size3& glob
     return {};
 }
 
+// Whether arguments that were released after they were set are errors. The suggested work-group size depends on no object.
+enum class ReleasedArguments : uint8_t { are_errors, are_left_out };
+
 // The buffer or image that was set as an argument. A kernel has no references to its arguments
 // (doc/decisions/0011-released-arguments.md): the handle may have been released since, or may be that of another object now.
 // CL_INVALID_KERNEL_ARGS: the object was released after it was set, and the kernel uses it.
-Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer) {
+Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, const KernelArguments::Pointer& pointer,
+                                ReleasedArguments released) {
     const Result<MemObject*> buffer = from_handle<MemObject>(pointer.buffer);
     const compiler::ArgumentKind kind = on.info->arguments[pointer.index].kind;
     const bool is_image = kind == compiler::ArgumentKind::image, is_pipe = kind == compiler::ArgumentKind::pipe;
@@ -135,7 +139,7 @@ Result<MemObject*> named_buffer(const Queue& queue, const KernelOnDevice& on, co
         ((*buffer)->pipe() != nullptr) == is_pipe)
         return *buffer;
     // A kernel that never accesses the argument can be launched without the object.
-    if (on.info->arguments[pointer.index].access == Access::none)
+    if (on.info->arguments[pointer.index].access == Access::none || released == ReleasedArguments::are_left_out)
         return nullptr;
     const std::string text = "kernel " + on.info->name +
                              (is_image  ? ": the image of argument "
@@ -184,7 +188,7 @@ driver::ImageUse use_of(compiler::KernelArgument::ImageAccess access) {
 
 // Finds the argument buffers by their handles, as they are now.
 Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const KernelArguments& arguments,
-                          BufferList& buffers, Views& views) {
+                          ReleasedArguments released, BufferList& buffers, Views& views) {
     const driver::DeviceInfo& device = queue.device().info();
     for (size_t i = 0; i < arguments.pointers.size(); ++i) {
         const KernelArguments::Pointer& pointer = arguments.pointers[i];
@@ -193,7 +197,7 @@ Result<void> find_buffers(const Queue& queue, const KernelOnDevice& on, const Ke
                 buffers[i] = add_view(queue, pointer.address, views);
             continue;
         }
-        POLDER_ASSIGN(buffer, named_buffer(queue, on, pointer));
+        POLDER_ASSIGN(buffer, named_buffer(queue, on, pointer, released));
         if (!buffer)
             continue;
         // CL_MISALIGNED_SUB_BUFFER_OFFSET: the origin of a sub-buffer is not aligned for the device of the queue.
@@ -347,7 +351,7 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     BufferList buffers(arguments.pointers.size() + views.size());
     for (size_t i = 0; i < views.size(); ++i)
         buffers[arguments.pointers.size() + i] = views[i].get();
-    POLDER_TRY(find_buffers(queue, on, arguments, buffers, views));
+    POLDER_TRY(find_buffers(queue, on, arguments, ReleasedArguments::are_errors, buffers, views));
     POLDER_ASSIGN(variables, on.code->program_variables());
     return call.enqueue(type, runtime::LaunchCommand{{on.keeper.get(), choice.code, on.info, variables,
                                                       blocks_of(on, *choice.code, queue)},
@@ -433,12 +437,10 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         NdRange range;
         POLDER_TRY(set_global_range(sizes, range));
         POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
-        // The errors of a launch with these arguments, except for an object that was released since: no size depends on it.
+        // The errors that a launch with these arguments would have.
         BufferList buffers(arguments.pointers.size());
         Views views;
-        Result<void> found = find_buffers(*queue, *on, arguments, buffers, views);
-        if (!found && found.error().status() != Status::invalid_kernel_args)
-            return found;
+        POLDER_TRY(find_buffers(*queue, *on, arguments, ReleasedArguments::are_left_out, buffers, views));
         std::copy_n(range.local.begin(), work_dim, suggested_local_work_size);
         return {};
     });

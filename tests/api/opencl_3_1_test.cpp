@@ -193,6 +193,31 @@ TEST_F(OpenCL31, SuggestedLocalSizeHasItsCoreNameAndPlace) {
     EXPECT_EQ(core(queue, kernel, 1, nullptr, &size, nullptr), CL_INVALID_VALUE);
 }
 
+// The launch reports a buffer that was released after it was set; the query does not need it.
+TEST_F(OpenCL31, SuggestedLocalSizeReportsNoReleasedBuffer) {
+    int reports = 0;
+    const auto count = [](const char*, const void*, size_t, void* user) { ++*static_cast<int*>(user); };
+    cl_int error = CL_INVALID_VALUE;
+    context = clCreateContext(nullptr, 1, devices.data(), count, &reports, &error);
+    ASSERT_EQ(error, CL_SUCCESS);
+    const OwnedQueue on = make_queue(devices[0]);
+    const OwnedProgram program = build("kernel void k(global int* out) { out[get_global_id(0)] = 1; }");
+    const OwnedKernel kernel = make_kernel(program, "k");
+    {
+        const OwnedMem released = make_buffer(64);
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), released.in()), CL_SUCCESS);
+    }
+    const auto suggest = reinterpret_cast<clGetKernelSuggestedLocalWorkSizeKHR_fn>(
+        clGetExtensionFunctionAddressForPlatform(platform(), "clGetKernelSuggestedLocalWorkSizeKHR"));
+    const size_t size = 16;
+    size_t local = 0;
+    EXPECT_EQ(suggest(on, kernel, 1, nullptr, &size, &local), CL_SUCCESS);
+    EXPECT_EQ(reports, 0);
+    EXPECT_EQ(clEnqueueNDRangeKernel(on, kernel, 1, nullptr, &size, nullptr, 0, nullptr, nullptr),
+              CL_INVALID_KERNEL_ARGS);
+    EXPECT_EQ(reports, 1);
+}
+
 TEST_F(OpenCL31, LocalArgumentsMayHaveNoMemory) {
     OwnedProgram program = build(R"(
         kernel void k(global int* out, local int* none, local int* some, uint count) {

@@ -344,6 +344,8 @@ TEST_F(ProxyImages, WhatTheDeviceCannotUseIsRefusedByTheLaunch) {
         EXPECT_EQ(suggest(queue, kernel, 1, nullptr, &size, &local), CL_SUCCESS) << "on the processor";
         const cl_int state = mark("mark_2d", image);
         EXPECT_EQ(suggestion, state == CL_COMPLETE ? CL_SUCCESS : state);
+        EXPECT_EQ(clEnqueueTask(foreign, kernel, 0, nullptr, nullptr), suggestion);
+        EXPECT_EQ(clFinish(foreign), CL_SUCCESS);
         return state;
     };
     EXPECT_EQ(refused({CL_RGBA, CL_UNORM_INT16}, {4, 4, 1}), CL_IMAGE_FORMAT_NOT_SUPPORTED);
@@ -406,6 +408,24 @@ TEST_F(ProxyImages, WhatTheDeviceCannotUseIsRefusedByEveryCommand) {
     // The specification has no such condition for migrations.
     EXPECT_EQ(clEnqueueMigrateMemObjects(foreign, 1, large.in(), 0, 0, nullptr, nullptr), CL_SUCCESS);
     EXPECT_EQ(clFinish(foreign), CL_SUCCESS);
+}
+
+// The device of the queue decides: it wants sub-buffers at multiples of 256, the processor at multiples of 128.
+TEST_F(ProxyImages, CopiesOfMisalignedSubBuffersAreRefused) {
+    const OwnedMem image = make_image({CL_RGBA, CL_UNSIGNED_INT8}, describe(CL_MEM_OBJECT_IMAGE2D, {4, 1, 1}));
+    const OwnedMem whole = make_buffer(8192);
+    const Triple origin{}, region{4, 1, 1};
+    const auto check = [&](cl_command_queue on, size_t at, cl_int expected) {
+        const OwnedMem part = sub_buffer(whole, at, 256);
+        EXPECT_EQ(clEnqueueCopyBufferToImage(on, part, image, 0, origin.data(), region.data(), 0, nullptr, nullptr),
+                  expected);
+        EXPECT_EQ(clEnqueueCopyImageToBuffer(on, image, part, origin.data(), region.data(), 0, 0, nullptr, nullptr),
+                  expected);
+        EXPECT_EQ(clFinish(on), CL_SUCCESS);
+    };
+    check(foreign, 1024 + 128, CL_MISALIGNED_SUB_BUFFER_OFFSET);
+    check(foreign, 1024, CL_SUCCESS);
+    check(queue, 1024 + 128, CL_SUCCESS);
 }
 
 TEST_F(ProxyImages, ACallThatFailsFailsOneLaunch) {
