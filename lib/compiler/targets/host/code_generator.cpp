@@ -20,6 +20,7 @@
 #include "module/verified.h"
 #include "pass_gate.h"
 #include "pass_times.h"
+#include "reciprocals.h"
 #include "register_tables.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -150,6 +151,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);
+        divide_by_estimates(function, machine);
         pass_masks_as_words(function, machine);
     }
     return verified(module, "the last passes");

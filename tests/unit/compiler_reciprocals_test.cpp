@@ -1,0 +1,107 @@
+// Divisions that may be approximate: within the bound of OpenCL C, and right for divisors that are 0 or infinite.
+#include "compiler_support.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace polder::compiler::test {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Quotients by a kernel with -cl-fast-relaxed-math, one work-item for each.
+std::vector<float> quotients(const std::string& statement, const std::vector<float>& dividends,
+                             const std::vector<float>& divisors, size_t items) {
+    const Outcome built = build("kernel void k(global const float* n, global const float* d, global float* out) {\n"
+                                "  size_t i = get_global_id(0); " +
+                                    statement + " }",
+                                "-cl-fast-relaxed-math");
+    EXPECT_EQ(built.status, Status::success) << built.log;
+    std::vector<float> out(dividends.size());
+    Launch{built, "k"}.set(0, dividends.data()).set(1, divisors.data()).set(2, out.data()).run(items, items);
+    return out;
+}
+
+TEST(Reciprocals, OfZeroAndInfinity_AreInfinityAndZero) {
+    std::vector<float> divisors, dividends;
+    for (size_t i = 0; i < 24; ++i) {
+        constexpr float special[] = {0, infinity, -infinity, 2};
+        divisors.push_back(special[i % 4]);
+        dividends.push_back(i % 8 < 4 ? 1.0F : -3.0F);
+    }
+    const auto check = [&](const std::string& statement, size_t items) {
+        SCOPED_TRACE(statement);
+        const std::vector<float> out = quotients(statement, dividends, divisors, items);
+        for (size_t i = 0; i < out.size(); ++i)
+            if (divisors[i] == 2)
+                EXPECT_NEAR(out[i], dividends[i] / 2, 1e-6) << i;
+            else
+                EXPECT_EQ(out[i], dividends[i] / divisors[i]) << i;
+    };
+    check("out[i] = n[i] / d[i];", 24);
+    // Vectors of fewer and of more lanes than a register.
+    check("vstore2(vload2(i, n) / vload2(i, d), i, out);", 12);
+    check("vstore3(vload3(i, n) / vload3(i, d), i, out);", 8);
+    check("vstore8(vload8(i, n) / vload8(i, d), i, out);", 3);
+    check("float16 q = (float16)(vload8(i, n), vload8(i, n)) / (float16)(vload8(i, d), vload8(i, d));"
+          " vstore8(q.hi, i, out);",
+          3);
+}
+
+// The logistic function as networks compute it: exp(89) is infinite.
+TEST(Reciprocals, LogisticFunctionIsZeroWhereTheExponentialIsInfinite) {
+    const std::vector<float> x{-1000, -100, -89, 0, 89, 100, 1000, 0, -1000, -100, -89, 0, 89, 100, 1000, 0};
+    const std::vector<float> out = quotients("out[i] = n[i] / (1.0f + exp(-d[i]));", x, x, x.size());
+    const std::vector<float> once = quotients("out[i] = 1.0f / (1.0f + exp(-d[i]));", x, x, x.size());
+    for (size_t i = 0; i < x.size(); ++i) {
+        const double logistic = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+        EXPECT_NEAR(once[i], logistic, 1e-6) << x[i];
+        EXPECT_NEAR(out[i], x[i] * logistic, 1e-6 * std::abs(x[i])) << x[i];
+    }
+}
+
+TEST(Reciprocals, OfNaNAreNaN) {
+    const std::vector<float> ones(16, 1), divisors(16, std::numeric_limits<float>::quiet_NaN());
+    for (const float q : quotients("out[i] = n[i] / d[i];", ones, divisors, 16))
+        EXPECT_TRUE(std::isnan(q)) << q;
+}
+
+// OpenCL C: 2.5 ULP for divisors from 2^-126 to 2^126.
+TEST(Reciprocals, QuotientsAreWithinTheirBound) {
+    std::mt19937 random(7);
+    std::vector<float> dividends, divisors;
+    for (size_t i = 0; i < 65536; ++i) {
+        const auto number = [&](uint32_t exponent) {
+            const uint32_t bits = static_cast<uint32_t>(random());
+            return std::bit_cast<float>((bits & 0x807FFFFFU) | (exponent << 23U));
+        };
+        dividends.push_back(number(100 + static_cast<uint32_t>(random()) % 50));
+        divisors.push_back(number(30 + static_cast<uint32_t>(random()) % 190));
+    }
+    double worst = 0;
+    constexpr size_t once = 4096;
+    for (size_t first = 0; first < dividends.size(); first += once) {
+        const auto part = [&](const std::vector<float>& all) {
+            return std::vector<float>(all.begin() + static_cast<std::ptrdiff_t>(first),
+                                      all.begin() + static_cast<std::ptrdiff_t>(first + once));
+        };
+        const std::vector<float> n = part(dividends), d = part(divisors);
+        const std::vector<float> out = quotients("out[i] = n[i] / d[i];", n, d, once);
+        for (size_t i = 0; i < once; ++i) {
+            const double exact = static_cast<double>(n[i]) / static_cast<double>(d[i]);
+            const auto near = static_cast<float>(std::abs(exact));
+            if (near < 0x1p-125F || near > 0x1p126F)
+                continue;
+            const double ulp = static_cast<double>(std::nextafter(near, infinity)) - static_cast<double>(near);
+            worst = std::max(worst, std::abs(static_cast<double>(out[i]) - exact) / ulp);
+        }
+    }
+    EXPECT_LE(worst, 2.5);
+    EXPECT_GT(worst, 0.5) << "the division was exact";
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
