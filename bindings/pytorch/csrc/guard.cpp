@@ -1,6 +1,7 @@
 // The interfaces that PyTorch requires of a backend: the device guard with streams and events, and the hooks.
 #include "generator.h"
 #include "memory.h"
+#include "timing.h"
 
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -16,14 +17,6 @@ c10::Device device_at(int index) {
 
 void check_type(c10::Device device) {
     TORCH_CHECK(device.is_privateuseone(), "opencl: expected a device of this backend, not ", device);
-}
-
-// Nanoseconds on the clock of the device when the event was complete.
-cl_ulong end_of(const Event& event) {
-    cl_ulong end = 0;
-    check(clGetEventProfilingInfo(event.get(), CL_PROFILING_COMMAND_END, sizeof(end), &end, nullptr),
-          "clGetEventProfilingInfo");
-    return end;
 }
 
 class Guard final : public c10::impl::DeviceGuardImplInterface {
@@ -84,8 +77,7 @@ public:
     void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
     double elapsedTime(void* first, void* second, c10::DeviceIndex) const override {
         TORCH_CHECK(first && second, "opencl: both events must be recorded before their elapsed time is known");
-        const auto begin = static_cast<double>(end_of(*static_cast<Event*>(first)));
-        return (static_cast<double>(end_of(*static_cast<Event*>(second))) - begin) / 1e6;
+        return milliseconds_between(*static_cast<Event*>(first), *static_cast<Event*>(second));
     }
 
 private:

@@ -132,6 +132,19 @@ def test_the_library_knows_no_python():
     assert not any(name in text for name in (b"libpython", b"libtorch_python", b"PyObject_", b"Py_Initialize"))
 
 
+def test_profilers_have_the_times_of_the_device(device):
+    """They were not given any, and printed an error for each operator."""
+    x = torch.randn(300, 300, device=device)
+    with torch.opencl.device(device), torch.autograd.profiler.profile(use_device="opencl") as profile:
+        for _ in range(3):
+            x = (x @ x).tanh()
+    averages = {event.key: event for event in profile.key_averages()}
+    assert averages["aten::mm"].device_time_total > averages["aten::tanh"].device_time_total > 0
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.PrivateUse1]) as profile:
+        x @ x
+    assert "aten::mm" in [event.key for event in profile.key_averages()] and "aten::mm" in profile.key_averages().table()
+
+
 def test_the_example_trains_and_plots(tmp_path):
     example = pathlib.Path(__file__).parents[1] / "examples" / "train.py"
     run = subprocess.run([sys.executable, example, "perceptron", "opencl", "6"], capture_output=True, text=True, cwd=tmp_path, timeout=300)
