@@ -105,19 +105,23 @@ Launch& Launch::address(const void* address) {
     return bytes(&place.buffer, sizeof(place.buffer)).bytes(&offset, sizeof(offset));
 }
 
-static void check_device(const at::TensorBase& tensor, int device) {
-    TORCH_CHECK(tensor.device().is_privateuseone() && tensor.device().index() == device,
-                "Expected all tensors to be on the same device, but found at least two devices, opencl:", device,
-                " and ", tensor.device(), "!");
+void check_same_device(c10::Device device, const at::TensorBase& tensor) {
+    TORCH_CHECK(tensor.device() == device,
+                "Expected all tensors to be on the same device, but found at least two devices, ", device, " and ",
+                tensor.device(), "!");
+}
+
+static c10::Device torch_device(const Device& device) {
+    return {c10::DeviceType::PrivateUse1, static_cast<c10::DeviceIndex>(device.index)};
 }
 
 Launch& Launch::read(const at::TensorBase& tensor) {
-    check_device(tensor, device_.index);
+    check_same_device(torch_device(device_), tensor);
     return address(tensor.const_data_ptr());
 }
 
 Launch& Launch::written(const at::TensorBase& tensor) {
-    check_device(tensor, device_.index);
+    check_same_device(torch_device(device_), tensor);
     return address(tensor.mutable_data_ptr());
 }
 

@@ -52,6 +52,9 @@ private:
     cl_uint index_ = 0;
 };
 
+// Throws PyTorch's error for a tensor on another device than `device`.
+void check_same_device(c10::Device device, const at::TensorBase& tensor);
+
 // Launches since the process began.
 uint64_t launches();
 

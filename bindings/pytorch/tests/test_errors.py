@@ -348,10 +348,3 @@ def test_memory_is_not_taken_for_another_type(name, device):
     with pytest.raises((RuntimeError, NotImplementedError)) as caught:
         wrong_types(device)[name]()
     assert "not compiled" not in str(caught.value)
-
-
-def test_a_cell_of_an_lstm_in_another_type(device):
-    # The CPU computes with it; here it is refused, where it was read as another type.
-    cell, x = torch.nn.LSTMCell(4, 5).to(device), torch.ones(2, 4, device=device)
-    with pytest.raises(RuntimeError, match="scalar type"):
-        cell(x, (torch.ones(2, 5, device=device), torch.ones(2, 5, device=device).half()))

@@ -314,3 +314,34 @@ def test_programs(name, device):
     if not torch.opencl.get_device_properties(device).has_fp64 and name in ("types_that_mix", "conversions", "outputs_given", "complex_reductions_and_places"):
         pytest.skip("no double precision")
     assert_same(PROGRAMS[name], device, rtol=1e-3, atol=1e-3)
+
+
+def test_the_choice_of_tokens_stays_on_the_device(device):
+    """What the generation of texts computes after each token."""
+    def choices(device):
+        cache, place = torch.zeros(2, 3, 8, 4).to(device), torch.tensor([5], device=device)
+        cache.index_copy_(2, place, randn(2, 3, 1, 4).to(device))
+        cache.index_copy_(1, torch.tensor([2, 0, 2], device=device), randn(2, 3, 8, 4, seed=1).to(device))
+        token = integers(0, 9, 2, 5).to(device)
+        ends = torch.tensor([3, 7], device=device)
+        counts = torch.histc(token.int(), 4, 0, 8) if device.type != "cpu" else torch.histc(token.float(), 4, 0, 8).int()
+        return (cache, torch.isin(token, ends), torch.isin(token[0], ends[0]), torch.isin(token, ends, invert=True), torch.isin(token.half(), ends.half()), counts,
+                torch.index_copy(token, 1, place - 5, token[:, 1:2]))
+
+    torch.opencl.reset_fallbacks()
+    weights = torch.tensor([[0.0, 0.5, 0.5, 0.0], [1.0, 0.0, 2.0, 1.0]], device=device)
+    for dtype in (torch.float32, torch.float16):
+        drawn = weights.to(dtype).repeat(2000, 1).multinomial(1).view(2000, 2)
+        assert set(drawn[:, 0].tolist()) == {1, 2} and set(drawn[:, 1].tolist()) == {0, 2, 3}
+        assert abs((drawn[:, 1] == 2).float().mean().item() - 0.5) < 0.06 and abs((drawn[:, 0] == 2).float().mean().item() - 0.5) < 0.06
+    assert sorted(weights[1].multinomial(3).tolist()) == [0, 2, 3]
+    generator = torch.Generator(device).manual_seed(7)
+    first = weights.multinomial(2, generator=generator)
+    assert torch.equal(first, weights.multinomial(2, generator=generator.manual_seed(7)))
+    for wrong in (torch.tensor([1.0, -1.0]), torch.tensor([1.0, float("nan")]), torch.zeros(2)):
+        with pytest.raises(RuntimeError, match="probabilit"):
+            wrong.to(device).multinomial(1)
+    choices(torch.device(device))
+    assert torch.opencl.fallbacks() == {}
+    assert_same(choices, device)
+    assert weights[1].multinomial(50, replacement=True).max() < 4  # on the CPU

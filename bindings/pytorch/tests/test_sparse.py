@@ -42,8 +42,17 @@ def test_what_sparse_tensors_cannot(device):
         here * torch.ones(5, 3, device=device)
     with pytest.raises(RuntimeError, match="Use add\\(dense, sparse\\)"):
         here + torch.ones(5, 3, device=device)
-    with pytest.raises(NotImplementedError):
-        here.exp()
+
+
+def test_other_operators_run_on_the_cpu(device):
+    there, here = sparse(device)
+    matrix, factor = torch.eye(5).to_sparse(), torch.arange(15.0).reshape(5, 3)
+    moved = matrix.to(device)
+    for work in (lambda s, m, x: torch.sparse.mm(m, x), lambda s, m, x: m @ x, lambda s, m, x: torch.addmm(x, m, x), lambda s, m, x: m.t().to_dense(),
+                 lambda s, m, x: torch.sparse.sum(s), lambda s, m, x: torch.sparse.softmax(m, 1).to_dense(), lambda s, m, x: s.coalesce().sqrt().to_dense()):
+        torch.testing.assert_close(work(here, moved, factor.to(device)).cpu(), work(there, matrix, factor), equal_nan=True)
+    assert "aten::addmm" in torch.opencl.fallbacks()
+    torch.opencl.reset_fallbacks()
 
 
 @pytest.mark.parametrize("optimizer,options", [(torch.optim.SGD, dict(lr=0.1)), (torch.optim.SGD, dict(lr=0.1, momentum=0.9)),

@@ -31,8 +31,18 @@ Tensor& apply(Tensor& out, std::initializer_list<Tensor> inputs, const char* exp
     return out;
 }
 
+// Of floating-point numbers alone.
+Tensor& apply_floating(Tensor& out, std::initializer_list<Tensor> inputs, const char* expression,
+                       c10::ArrayRef<Scalar> scalars = {}) {
+    auto iter = iterator(out, inputs);
+    check_floating(iter.common_dtype(), "a pointwise operation");
+    pointwise(iter, expression, iter.common_dtype(), scalars);
+    return out;
+}
+
+// Limits with a fraction make a result of integers one of floating-point numbers.
 Tensor& clamp_out(const Tensor& a, const std::optional<Scalar>& low, const std::optional<Scalar>& high, Tensor& out) {
-    auto iter = at::TensorIterator::unary_op(out, a);
+    auto iter = iterator(out, {a});
     const auto type = out.scalar_type();
     const Scalar least = low.value_or(0), most = high.value_or(0);
     const Scalar both[] = {least, most};
@@ -59,23 +69,37 @@ Tensor& clamp_max_tensor_out(const Tensor& a, const Tensor& high, Tensor& out) {
     return apply(out, {a, high}, "t_nan_min(a, b)");
 }
 
+void check_signed(const Tensor& a, const Scalar& low) {
+    TORCH_CHECK_NOT_IMPLEMENTED(a.scalar_type() != at::kBool, "opencl: an activation has no kernel for Bool");
+    TORCH_CHECK_NOT_IMPLEMENTED(a.scalar_type() != at::kByte || low.toDouble() >= 0,
+                                "opencl: a negative limit has no kernel for Byte");
+}
+Tensor& relu_(Tensor& a) {
+    check_signed(a, 0);
+    return clamp_out(a, Scalar(0), {}, a);
+}
 Tensor relu(const Tensor& a) {
+    check_signed(a, 0);
     Tensor out = at::empty_like(a);
     return clamp_out(a, Scalar(0), {}, out);
 }
-Tensor& relu_(Tensor& a) { return clamp_out(a, Scalar(0), {}, a); }
 Tensor& hardtanh_out(const Tensor& a, const Scalar& low, const Scalar& high, Tensor& out) {
+    check_signed(a, low);
     at::native::resize_output(out, a.sizes());
     return clamp_out(a, low, high, out);
 }
 Tensor hardtanh(const Tensor& a, const Scalar& low, const Scalar& high) {
+    check_signed(a, low);
     Tensor out = at::empty_like(a);
     return clamp_out(a, low, high, out);
 }
-Tensor& hardtanh_(Tensor& a, const Scalar& low, const Scalar& high) { return clamp_out(a, low, high, a); }
+Tensor& hardtanh_(Tensor& a, const Scalar& low, const Scalar& high) {
+    check_signed(a, low);
+    return clamp_out(a, low, high, a);
+}
 Tensor hardtanh_backward(const Tensor& grad, const Tensor& a, const Scalar& low, const Scalar& high) {
     Tensor out = at::empty_like(a);
-    return apply(out, {grad, a}, "b > s0 && b < s1 ? a : (T)0", {low, high});
+    return apply_floating(out, {grad, a}, "b > s0 && b < s1 ? a : (T)0", {low, high});
 }
 Tensor& threshold_out(const Tensor& a, const Scalar& threshold, const Scalar& value, Tensor& out) {
     return apply(out, {a}, "a <= s0 ? s1 : a", {threshold, value});
@@ -84,26 +108,26 @@ Tensor& threshold_backward_out(const Tensor& grad, const Tensor& a, const Scalar
     return apply(out, {grad, a}, "b <= s0 ? (T)0 : a", threshold);
 }
 Tensor& leaky_relu_out(const Tensor& a, const Scalar& slope, Tensor& out) {
-    return apply(out, {a}, "a > 0 ? a : a * s0", slope);
+    return apply_floating(out, {a}, "a > 0 ? a : a * s0", slope);
 }
 Tensor& leaky_relu_backward_out(const Tensor& grad, const Tensor& a, const Scalar& slope, bool, Tensor& out) {
-    return apply(out, {grad, a}, "b > 0 ? a : a * s0", slope);
+    return apply_floating(out, {grad, a}, "b > 0 ? a : a * s0", slope);
 }
 Tensor& elu_out(const Tensor& a, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale, Tensor& out) {
-    return apply(out, {a}, "a < 0 ? expm1(a * s2) * s0 * s1 : a * s1", {alpha, scale, input_scale});
+    return apply_floating(out, {a}, "a < 0 ? expm1(a * s2) * s0 * s1 : a * s1", {alpha, scale, input_scale});
 }
 Tensor& elu_backward_out(const Tensor& grad, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
                          bool is_result, const Tensor& a, Tensor& out) {
     const char* const expression =
         is_result ? "b <= 0 ? a * s2 * (b + s0 * s1) : a * s1" : "b <= 0 ? a * s2 * s0 * s1 * exp(b * s2) : a * s1";
-    return apply(out, {grad, a}, expression, {alpha, scale, input_scale});
+    return apply_floating(out, {grad, a}, expression, {alpha, scale, input_scale});
 }
 Tensor& softplus_out(const Tensor& a, const Scalar& beta, const Scalar& threshold, Tensor& out) {
-    return apply(out, {a}, "a * s0 > s1 ? a : log1p(exp(a * s0)) / s0", {beta, threshold});
+    return apply_floating(out, {a}, "a * s0 > s1 ? a : log1p(exp(a * s0)) / s0", {beta, threshold});
 }
 Tensor& softplus_backward_out(const Tensor& grad, const Tensor& a, const Scalar& beta, const Scalar& threshold,
                               Tensor& out) {
-    return apply(out, {grad, a}, "b * s0 > s1 ? a : a * t_sigmoid(b * s0)", {beta, threshold});
+    return apply_floating(out, {grad, a}, "b * s0 > s1 ? a : a * t_sigmoid(b * s0)", {beta, threshold});
 }
 
 constexpr const char* gelu_tanh_inner = "tanh((T)0.7978845608028654 * (a + (T)0.044715 * a * a * a))";
@@ -111,30 +135,31 @@ constexpr const char* gelu_tanh_inner = "tanh((T)0.7978845608028654 * (a + (T)0.
 Tensor& gelu_out(const Tensor& a, c10::string_view approximate, Tensor& out) {
     if (approximate == "tanh") {
         static const std::string expression = std::string("(T)0.5 * a * (1 + ") + gelu_tanh_inner + ")";
-        return apply(out, {a}, expression.c_str());
+        return apply_floating(out, {a}, expression.c_str());
     }
-    return apply(out, {a}, "(T)0.5 * a * (1 + t_erf(a * (T)0.7071067811865476))");
+    return apply_floating(out, {a}, "(T)0.5 * a * (1 + t_erf(a * (T)0.7071067811865476))");
 }
 Tensor& gelu_backward_out(const Tensor& grad, const Tensor& a, c10::string_view approximate, Tensor& out) {
     if (approximate == "tanh")
-        return apply(out, {grad, a}, "a * t_gelu_tanh_grad(b)");
-    return apply(out, {grad, a},
-                 "a * ((T)0.5 * (1 + t_erf(b * (T)0.7071067811865476)) + b * exp(-b * b / 2) * (T)0.3989422804014327)");
+        return apply_floating(out, {grad, a}, "a * t_gelu_tanh_grad(b)");
+    return apply_floating(
+        out, {grad, a},
+        "a * ((T)0.5 * (1 + t_erf(b * (T)0.7071067811865476)) + b * exp(-b * b / 2) * (T)0.3989422804014327)");
 }
 Tensor hardswish(const Tensor& a) {
     Tensor out = at::empty_like(a);
-    return apply(out, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6");
+    return apply_floating(out, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6");
 }
-Tensor& hardswish_(Tensor& a) { return apply(a, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6"); }
+Tensor& hardswish_(Tensor& a) { return apply_floating(a, {a}, "a * t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6"); }
 Tensor hardswish_backward(const Tensor& grad, const Tensor& a) {
     Tensor out = at::empty_like(a);
-    return apply(out, {grad, a}, "b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a");
+    return apply_floating(out, {grad, a}, "b <= -3 ? (T)0 : b < 3 ? a * (b / 3 + (T)0.5) : a");
 }
 
 std::tuple<Tensor&, Tensor&> log_sigmoid_out(const Tensor& a, Tensor& out, Tensor& buffer) {
     at::native::resize_output(buffer, {0});  // the gradient computes what the CPU backend keeps here
     at::native::resize_output(out, a.sizes());
-    apply(out, {a}, "t_nan_min(a, (T)0) - log1p(exp(-fabs(a)))");
+    apply_floating(out, {a}, "t_nan_min(a, (T)0) - log1p(exp(-fabs(a)))");
     return {out, buffer};
 }
 std::tuple<Tensor, Tensor> log_sigmoid(const Tensor& a) {
@@ -144,7 +169,7 @@ std::tuple<Tensor, Tensor> log_sigmoid(const Tensor& a) {
 }
 Tensor& log_sigmoid_backward_out(const Tensor& grad, const Tensor& a, const Tensor&, Tensor& out) {
     at::native::resize_output(out, a.sizes());
-    return apply(out, {grad, a}, "a * t_sigmoid(-b)");
+    return apply_floating(out, {grad, a}, "a * t_sigmoid(-b)");
 }
 Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& a, const Tensor& buffer) {
     Tensor out = at::empty_like(a);
@@ -153,12 +178,12 @@ Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& a, const Tensor& b
 // The weight is expanded to a's dimensions.
 Tensor prelu(const Tensor& a, const Tensor& weight) {
     Tensor out = at::empty_like(a);
-    return apply(out, {a, weight}, "a > 0 ? a : a * b");
+    return apply_floating(out, {a, weight}, "a > 0 ? a : a * b");
 }
 std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad, const Tensor& a, const Tensor& weight) {
     Tensor grad_in = at::empty_like(a), grad_weight = at::empty_like(a);
-    apply(grad_in, {grad, a, weight}, "b > 0 ? a : a * c");
-    apply(grad_weight, {grad, a}, "b > 0 ? (T)0 : a * b");
+    apply_floating(grad_in, {grad, a, weight}, "b > 0 ? a : a * c");
+    apply_floating(grad_weight, {grad, a}, "b > 0 ? (T)0 : a * b");
     return {grad_in, grad_weight};
 }
 
@@ -166,14 +191,14 @@ std::tuple<Tensor, Tensor> prelu_backward(const Tensor& grad, const Tensor& a, c
 Tensor& glu_out(const Tensor& a, int64_t dim, Tensor& out) {
     const auto halves = a.chunk(2, dim);
     at::native::resize_output(out, halves[0].sizes());
-    return apply(out, {halves[0], halves[1]}, "a * t_sigmoid(b)");
+    return apply_floating(out, {halves[0], halves[1]}, "a * t_sigmoid(b)");
 }
 Tensor& glu_backward_out(const Tensor& grad, const Tensor& a, int64_t dim, Tensor& out) {
     at::native::resize_output(out, a.sizes());
     const auto halves = a.chunk(2, dim);
     auto parts = out.chunk(2, dim);
-    apply(parts[0], {grad, halves[1]}, "a * t_sigmoid(b)");
-    apply(parts[1], {grad, halves[0], halves[1]}, "a * b * t_sigmoid(c) * t_sigmoid(-c)");
+    apply_floating(parts[0], {grad, halves[1]}, "a * t_sigmoid(b)");
+    apply_floating(parts[1], {grad, halves[0], halves[1]}, "a * b * t_sigmoid(c) * t_sigmoid(-c)");
     return out;
 }
 Tensor glu_backward(const Tensor& grad, const Tensor& a, int64_t dim) {
@@ -182,6 +207,8 @@ Tensor glu_backward(const Tensor& grad, const Tensor& a, int64_t dim) {
 }
 
 Tensor& where_out(const Tensor& condition, const Tensor& a, const Tensor& b, Tensor& out) {
+    const auto type = at::result_type(a, b);
+    TORCH_CHECK(out.scalar_type() == type, "Expected out type to be ", type, " but got ", out.scalar_type());
     auto iter = at::TensorIteratorConfig()
                     .check_all_same_dtype(false)
                     .add_output(out)
@@ -227,10 +254,10 @@ Tensor& masked_fill_tensor_(Tensor& self, const Tensor& mask, const Tensor& valu
 
 Tensor& lerp_scalar_out(const Tensor& a, const Tensor& end, const Scalar& weight, Tensor& out) {
     const bool near_end = weight.toDouble() >= 0.5;
-    return apply(out, {a, end}, near_end ? "b - (b - a) * (1 - s0)" : "a + s0 * (b - a)", weight);
+    return apply_floating(out, {a, end}, near_end ? "b - (b - a) * (1 - s0)" : "a + s0 * (b - a)", weight);
 }
 Tensor& lerp_tensor_out(const Tensor& a, const Tensor& end, const Tensor& weight, Tensor& out) {
-    return apply(out, {a, end, weight}, "fabs(c) < (T)0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)");
+    return apply_floating(out, {a, end, weight}, "fabs(c) < (T)0.5 ? a + c * (b - a) : b - (b - a) * (1 - c)");
 }
 Tensor& addcmul_out(const Tensor& a, const Tensor& b, const Tensor& c, const Scalar& value, Tensor& out) {
     return apply(out, {a, b, c}, "a + s0 * b * c", value);
@@ -250,15 +277,16 @@ Tensor& reduce_loss(Tensor& elements, int64_t reduction, Tensor& out) {
 Tensor& pointwise_loss(const Tensor& a, const Tensor& target, int64_t reduction, Tensor& out, const char* expression,
                        c10::ArrayRef<Scalar> scalars = {}) {
     if (reduction == at::Reduction::None)
-        return apply(out, {a, target}, expression, scalars);
-    Tensor elements = at::empty(at::infer_size(a.sizes(), target.sizes()), a.options());
-    apply(elements, {a, target}, expression, scalars);
+        return apply_floating(out, {a, target}, expression, scalars);
+    const auto options = a.options().dtype(at::result_type(a, target));
+    Tensor elements = at::empty(at::infer_size(a.sizes(), target.sizes()), options);
+    apply_floating(elements, {a, target}, expression, scalars);
     return reduce_loss(elements, reduction, out);
 }
 Tensor& pointwise_loss_backward(const Tensor& grad, const Tensor& a, const Tensor& target, int64_t reduction,
                                 Tensor& out, const char* expression, double parameter = 0) {
     const double norm = reduction == at::Reduction::Mean ? 1.0 / static_cast<double>(a.numel()) : 1.0;
-    return apply(out, {grad, a, target}, expression, {Scalar(norm), Scalar(parameter)});
+    return apply_floating(out, {grad, a, target}, expression, {Scalar(norm), Scalar(parameter)});
 }
 Tensor& mse_loss_out(const Tensor& a, const Tensor& target, int64_t reduction, Tensor& out) {
     return pointwise_loss(a, target, reduction, out, "(a - b) * (a - b)");
@@ -288,6 +316,9 @@ Tensor& huber_loss_out(const Tensor& a, const Tensor& target, int64_t reduction,
 }
 Tensor huber_loss(const Tensor& a, const Tensor& target, int64_t reduction, double delta) {
     TORCH_CHECK(delta > 0, "huber_loss does not support non-positive values for delta.");
+    const auto type = at::result_type(a, target);
+    TORCH_CHECK(at::canCast(type, a.scalar_type()), "result type ", type, " can't be cast to the desired output type ",
+                a.scalar_type());
     Tensor out = reduction == at::Reduction::None ? at::empty(at::infer_size(a.sizes(), target.sizes()), a.options())
                                                   : at::empty({}, a.options());
     return huber_loss_out(a, target, reduction, delta, out);
@@ -303,8 +334,9 @@ bool is_there(const std::optional<Tensor>& tensor) { return tensor && tensor->de
 // Logarithms are at least -100, as in PyTorch.
 Tensor& cross_entropy_out(const Tensor& a, const Tensor& target, const std::optional<Tensor>& weight, int64_t reduction,
                           Tensor& out) {
+    check_type(a.scalar_type(), target, is_there(weight) ? *weight : target);
     Tensor elements = at::empty(a.sizes(), a.options());
-    apply(elements, {a, target}, "(b - 1) * t_nan_max(log1p(-a), (T)-100) - b * t_nan_max(log(a), (T)-100)");
+    apply_floating(elements, {a, target}, "(b - 1) * t_nan_max(log1p(-a), (T)-100) - b * t_nan_max(log(a), (T)-100)");
     if (is_there(weight))
         elements.mul_(*weight);
     at::native::resize_output(out, reduction == at::Reduction::None ? a.sizes() : at::IntArrayRef{});

@@ -14,11 +14,20 @@ using at::Scalar;
 using at::Tensor;
 using at::TensorIterator;
 
-// same: the result has the type of the inputs. real: integers become floating-point numbers.
-enum class Result { same, real };
+// same: the result has the type of the inputs. real: integers become floating-point numbers. floating and whole: as same, but the operator is
+// of floating-point numbers alone, or of integers and truth values.
+enum class Result { same, real, floating, whole };
+
+void check_inputs(c10::ScalarType type, Result result) {
+    if (result == Result::floating)
+        check_floating(type, "a pointwise operation");
+    if (result == Result::whole)
+        TORCH_CHECK_NOT_IMPLEMENTED(!is_floating(type), "opencl: an operation on bits has no kernel for ", type);
+}
 
 Tensor& unary(const Tensor& a, Tensor& out, Result result, const char* expression) {
     auto iter = result == Result::real ? TensorIterator::unary_float_op(out, a) : TensorIterator::unary_op(out, a);
+    check_inputs(iter.common_dtype(), result);
     pointwise(iter, expression, iter.common_dtype());
     return out;
 }
@@ -39,6 +48,7 @@ Tensor& binary(const Tensor& a, const Tensor& b, Tensor& out, Result result, con
                c10::ArrayRef<Scalar> scalars = {}) {
     auto iter =
         result == Result::real ? TensorIterator::binary_float_op(out, a, b) : TensorIterator::binary_op(out, a, b);
+    check_inputs(iter.common_dtype(), result);
     pointwise(iter, expression, iter.common_dtype(), scalars);
     return out;
 }
@@ -82,12 +92,12 @@ constexpr const char* ldexp_expression = "b == rint(b) && fabs(b) < (T)9999 ? ld
     X(tan, real, "tan(a)")                                                                                             \
     X(tanh, real, "tanh(a)")                                                                                           \
     X(neg, same, "-a")                                                                                                 \
-    X(silu, same, "a / (1 + exp(-a))")                                                                                 \
-    X(mish, same, "a * tanh(log1p(exp(a)))")                                                                           \
-    X(hardsigmoid, same, "t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6")                                                \
-    X(frac, same, "a - trunc(a)")                                                                                      \
+    X(silu, floating, "a / (1 + exp(-a))")                                                                             \
+    X(mish, floating, "a * tanh(log1p(exp(a)))")                                                                       \
+    X(hardsigmoid, floating, "t_nan_min(t_nan_max(a + 3, (T)0), (T)6) / 6")                                            \
+    X(frac, floating, "a - trunc(a)")                                                                                  \
     X(sign, same, "t_sign(a)")                                                                                         \
-    X(bitwise_not, same, "IS_BOOL ? !a : ~a")
+    X(bitwise_not, whole, "IS_BOOL ? !a : ~a")
 
 #define ROUNDING(X)                                                                                                    \
     X(ceil, "ceil(a)")                                                                                                 \
@@ -121,6 +131,7 @@ Tensor& isposinf_out(const Tensor& a, Tensor& out) {
     return with_own_type(a, out, at::isFloatingType(a.scalar_type()) ? "a == INFINITY" : "0");
 }
 Tensor& round_decimals_out(const Tensor& a, int64_t decimals, Tensor& out) {
+    check_floating(a.scalar_type(), "round to decimals");
     auto iter = TensorIterator::unary_op(out, a);
     const double scale = std::pow(10.0, static_cast<double>(std::abs(decimals)));
     pointwise(iter, decimals < 0 ? "rint(a / s0) * s0" : "rint(a * s0) / s0", iter.common_dtype(), Scalar(scale));
@@ -137,21 +148,21 @@ Tensor isnan(const Tensor& a) {
     X(atan2, real, "atan2(a, b)")                                                                                      \
     X(maximum, same, "t_nan_max(a, b)")                                                                                \
     X(minimum, same, "t_nan_min(a, b)")                                                                                \
-    X(hypot, same, "hypot(a, b)")                                                                                      \
+    X(hypot, floating, "hypot(a, b)")                                                                                  \
     X(copysign, real, "copysign(a, b)")                                                                                \
-    X(nextafter, same, "nextafter(a, b)")                                                                              \
-    X(logaddexp, same, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")
+    X(nextafter, floating, "nextafter(a, b)")                                                                          \
+    X(logaddexp, floating, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")
 
 #define BINARY_TENSOR(X)                                                                                               \
     X(remainder, same, "t_remainder(a, b)")                                                                            \
-    X(bitwise_and, same, "a & b")                                                                                      \
-    X(bitwise_or, same, "a | b")                                                                                       \
-    X(bitwise_xor, same, "a ^ b")                                                                                      \
+    X(bitwise_and, whole, "a & b")                                                                                     \
+    X(bitwise_or, whole, "a | b")                                                                                      \
+    X(bitwise_xor, whole, "a ^ b")                                                                                     \
     X(xlogy, real, "b != b ? b : a == 0 ? (T)0 : a * log(b)")                                                          \
-    X(sigmoid_grad, same, "a * (1 - b) * b")                                                                           \
-    X(tanh_grad, same, "a * (1 - b * b)")                                                                              \
-    X(silu_grad, same, "a * t_sigmoid(b) * (1 + b * (1 - t_sigmoid(b)))")                                              \
-    X(hardsigmoid_grad, same, "b > -3 && b < 3 ? a / 6 : (T)0")
+    X(sigmoid_grad, floating, "a * (1 - b) * b")                                                                       \
+    X(tanh_grad, floating, "a * (1 - b * b)")                                                                          \
+    X(silu_grad, floating, "a * t_sigmoid(b) * (1 + b * (1 - t_sigmoid(b)))")                                          \
+    X(hardsigmoid_grad, floating, "b > -3 && b < 3 ? a / 6 : (T)0")
 
 #define COMPARISON(X)                                                                                                  \
     X(eq, "a == b")                                                                                                    \

@@ -89,6 +89,10 @@ void multiply_tiles(Factors& factors) {
 
 }  // namespace
 
+void check_has_products(c10::ScalarType type) {
+    TORCH_CHECK_NOT_IMPLEMENTED(type != at::kBool, "opencl: a product of vectors or matrices has no kernel for Bool");
+}
+
 void multiply(const Product& product) {
     const at::Tensor& out = product.out;
     if (out.numel() == 0)
@@ -96,6 +100,7 @@ void multiply(const Product& product) {
     const Device& device = opencl_device(out);
     const auto type = out.scalar_type();
     check_supported(type, device.index, "a matrix product");
+    check_has_products(type);
     const auto computed_as = compute_type(type);
     TORCH_CHECK(
         compute_type(product.a.scalar_type()) == computed_as && compute_type(product.b.scalar_type()) == computed_as &&

@@ -25,4 +25,7 @@ struct Product {
 };
 void multiply(const Product& product);
 
+// PyTorch has no products of truth values: throws NotImplementedError for Bool.
+void check_has_products(c10::ScalarType type);
+
 }  // namespace torch_opencl

@@ -129,8 +129,7 @@ Tensor index_select(const Tensor& self, int64_t wrapped, const Tensor& index) {
     TORCH_CHECK_INDEX(index.dim() <= 1, "index_select(): Index is supposed to be a vector, but got dim: ", index.dim());
     TORCH_CHECK(index.scalar_type() == at::kLong || index.scalar_type() == at::kInt,
                 "index_select(): Expected dtype int32/int64 for index but got: ", index.scalar_type());
-    TORCH_CHECK(index.device() == self.device(), "Expected all tensors to be on the same device, but got index is on ",
-                index.device(), ", different from other tensors on ", self.device());
+    check_same_device(self.device(), index);
     const int64_t dim = at::maybe_wrap_dim(wrapped, self.dim());
     if (self.is_complex() && self.dim() > 0)
         return at::view_as_complex(gather_rows(at::view_as_real(self.resolve_conj()), dim, index));
@@ -223,6 +222,18 @@ Tensor& index_add_out(const Tensor& self, int64_t wrapped, const Tensor& index, 
     if (index.numel() > 0)
         put_rows(at_least_1d(out), at::maybe_wrap_dim(wrapped, self.dim()), index, at_least_1d(source), Action::add,
                  alpha);
+    return out;
+}
+
+Tensor& index_copy_out(const Tensor& self, int64_t wrapped, const Tensor& index, const Tensor& source, Tensor& out) {
+    check_type(self.scalar_type(), source, out);
+    if (!out.is_same(self)) {
+        at::native::resize_output(out, self.sizes());
+        out.copy_(self);
+    }
+    if (index.numel() > 0)
+        put_rows(at_least_1d(out), at::maybe_wrap_dim(wrapped, self.dim()), index, at_least_1d(source), Action::write,
+                 1);
     return out;
 }
 
@@ -383,9 +394,7 @@ Tensor& cat_out(const at::ITensorListRef& tensors, int64_t wrapped, Tensor& out)
     int64_t dim = 0, length = 0;
     at::DimVector sizes;
     for (const Tensor& part : parts) {
-        TORCH_CHECK(part.device() == out.device(),
-                    "Expected all tensors to be on the same device, but found at least two devices, ", out.device(),
-                    " and ", part.device(), "!");
+        check_same_device(out.device(), part);
         if (is_skipped(part))
             continue;
         if (sizes.empty()) {
@@ -420,6 +429,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("scatter.value_out", scatter_value_out));
     m.impl(NATIVE("scatter_add.out", scatter_add_out));
     m.impl(NATIVE("index_add.out", index_add_out));
+    m.impl(NATIVE("index_copy.out", index_copy_out));
     m.impl(NATIVE("embedding_dense_backward", embedding_dense_backward));
     m.impl(NATIVE_COMPLEX("index.Tensor", index));
     m.impl(NATIVE_COMPLEX("index.Tensor_out", index_out));

@@ -16,14 +16,11 @@ using at::Tensor;
 bool overlaps(const Tensor& out, const Tensor& input) { return out.is_alias_of(input); }
 
 void check_types(const Tensor& a, const Tensor& b, const Tensor& out) {
-    for (const Tensor* other : {&b, &out})
-        TORCH_CHECK(a.device() == other->device(),
-                    "Expected all tensors to be on the same device, but found at least two devices, ", a.device(),
-                    " and ", other->device(), "!");
+    check_same_device(a.device(), b);
+    check_same_device(a.device(), out);
     TORCH_CHECK(a.scalar_type() == b.scalar_type(),
                 "expected m1 and m2 to have the same dtype, but got: ", a.scalar_type(), " != ", b.scalar_type());
-    TORCH_CHECK(a.scalar_type() == out.scalar_type(), "Expected out tensor to have dtype ", a.scalar_type(),
-                ", but got ", out.scalar_type(), " instead");
+    check_result_type(a.scalar_type(), out);
 }
 
 // PyTorch checks the sizes where it makes the result, but not where the caller gives it.
@@ -131,6 +128,7 @@ Tensor dot(const Tensor& a, const Tensor& b) {
                 a.scalar_type(), " and ", b.scalar_type());
     TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
                 b.numel(), "] to have the same number of elements");
+    check_has_products(a.scalar_type());
     return at::sum(at::mul(a, b), std::nullopt, false, a.scalar_type());
 }
 

@@ -46,6 +46,12 @@ void check_type(c10::ScalarType type, const Tensors&... tensors) {
     (check(tensors), ...);
 }
 
+// A result that the caller gives has the type that the operator would have made it with.
+inline void check_result_type(c10::ScalarType type, const at::Tensor& out) {
+    TORCH_CHECK(out.scalar_type() == type, "Expected out tensor to have dtype ", type, ", but got ", out.scalar_type(),
+                " instead");
+}
+
 // The name of an operator and its overload as a template argument.
 template <size_t size>
 struct OperatorName {

@@ -43,7 +43,7 @@ void row_statistics(const Tensor& in, int64_t n, const Tensor& mean, const Tenso
     const Device& device = opencl_device(in);
     const auto type = in.scalar_type();
     check_supported(type, device.index, "a normalization");
-    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(type), "a normalization has no kernel for ", type);
+    check_floating(type, "a normalization");
     Kernel& kernel = kernel_of(device, std::string("row statistics ") + short_name(type), "statistics", [&] {
         return row_macros(type) + row_kernel +
                R"(statistics(global const X_T* in, global T* means, global T* rstds, long n, T eps) {
@@ -265,7 +265,7 @@ void batch_statistics(const Tensor& in, const Tensor& mean, const Tensor& invstd
     const Tensor& typical = running_mean.defined() ? running_mean : weight.defined() ? weight : bias;
     const auto parameter_type = typical.defined() ? typical.scalar_type() : type;
     check_supported(type, device.index, "batch_norm");
-    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(type), "batch_norm has no kernel for ", type);
+    check_floating(type, "batch_norm");
     const bool whole = out.defined();
     Kernel& kernel = kernel_of(
         device, std::string("batch statistics ") + short_name(type) + short_name(parameter_type) + (whole ? "w" : ""),

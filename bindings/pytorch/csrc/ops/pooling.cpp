@@ -296,6 +296,7 @@ at::DimVector adaptive_sizes(const Tensor& image, IntArrayRef output_size) {
 }
 template <size_t dims>
 Tensor adaptive_avg_pool(const Tensor& image, IntArrayRef output_size) {
+    check_floating(image.scalar_type(), "adaptive_avg_pool");
     Tensor out = at::empty(adaptive_sizes<dims>(image, output_size), image.options());
     if (out.numel() == 0)
         return out;

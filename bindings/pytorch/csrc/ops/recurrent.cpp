@@ -87,17 +87,21 @@ struct CellLaunch {
     Launch launch;
 };
 
-// The gates' inputs, contiguous. Without biases the gates are read in their place and not used.
+// The gates' inputs and the old state, contiguous. A state in another precision than the gates is computed in the wider of both. Without biases
+// the gates are read in their place and not used.
 struct Inputs {
     Inputs(const Tensor& input_gates, const Tensor& hidden_gates, const OptionalTensor& input_biases,
            const OptionalTensor& hidden_biases, const Tensor& old_state)
-        : has_bias(is_there(input_biases)), input(input_gates.contiguous()), hidden(hidden_gates.contiguous()),
-          input_bias(has_bias ? input_biases->contiguous() : input),
-          hidden_bias(has_bias ? hidden_biases->contiguous() : hidden), old(old_state.contiguous()) {
-        check_type(old.scalar_type(), input, hidden, input_bias, hidden_bias);
+        : has_bias(is_there(input_biases)), type(at::result_type(input_gates, old_state)), input(prepared(input_gates)),
+          hidden(prepared(hidden_gates)), input_bias(has_bias ? prepared(*input_biases) : input),
+          hidden_bias(has_bias ? prepared(*hidden_biases) : hidden), old(prepared(old_state)) {
+        check_type(input_gates.scalar_type(), hidden_gates);
+        check_floating(type, "a recurrent cell");
     }
+    Tensor prepared(const Tensor& tensor) const { return tensor.to(type).contiguous(); }
     void add(Launch& launch) const { launch.read(input).read(hidden).read(input_bias).read(hidden_bias).read(old); }
     bool has_bias;
+    c10::ScalarType type;
     Tensor input, hidden, input_bias, hidden_bias, old;
 };
 
@@ -109,11 +113,11 @@ Tensor of_gates(const Tensor& state, int64_t gates) {
 std::tuple<Tensor, Tensor, Tensor> lstm(const Tensor& input, const Tensor& hidden, const Tensor& cell,
                                         const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
     const Inputs inputs(input, hidden, input_bias, hidden_bias, cell);
-    const Tensor state = like_state(cell), next = like_state(cell), kept = of_gates(cell, 4);
-    CellLaunch step(cell, "lstm", inputs.has_bias);
+    const Tensor &old = inputs.old, state = like_state(old), next = like_state(old), kept = of_gates(old, 4);
+    CellLaunch step(old, "lstm", inputs.has_bias);
     inputs.add(step.launch);
     step.launch.written(state).written(next).written(kept);
-    step.run(cell);
+    step.run(old);
     return {state, next, kept};
 }
 
@@ -122,8 +126,9 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_stat
                                                  bool has_bias) {
     if (!is_there(grad_state) && !is_there(grad_cell))
         return {};
-    const Tensor before = old.contiguous(), after = cell.contiguous(), gates = kept.contiguous();
-    check_type(before.scalar_type(), after, gates);
+    const Tensor after = cell.contiguous(), gates = kept.contiguous();
+    const Tensor before = old.to(after.scalar_type()).contiguous();
+    check_type(after.scalar_type(), gates);
     const Tensor dh = is_there(grad_state) ? grad_state->contiguous() : after;
     const Tensor dc = is_there(grad_cell) ? grad_cell->contiguous() : after;
     const Tensor grad_gates = of_gates(before, 4), grad_old = like_state(before);
@@ -136,10 +141,10 @@ std::tuple<Tensor, Tensor, Tensor> lstm_backward(const OptionalTensor& grad_stat
     return {grad_gates, grad_old, has_bias ? at::sum(grad_gates, at::IntArrayRef{0}) : Tensor()};
 }
 
-std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hidden, const Tensor& old,
+std::tuple<Tensor, Tensor> gru(const Tensor& input, const Tensor& hidden, const Tensor& before,
                                const OptionalTensor& input_bias, const OptionalTensor& hidden_bias) {
-    const Inputs inputs(input, hidden, input_bias, hidden_bias, old);
-    const Tensor state = like_state(old), kept = of_gates(old, 5);
+    const Inputs inputs(input, hidden, input_bias, hidden_bias, before);
+    const Tensor &old = inputs.old, state = like_state(old), kept = of_gates(old, 5);
     CellLaunch step(old, "gru", inputs.has_bias);
     inputs.add(step.launch);
     step.launch.written(state).written(kept);

@@ -160,13 +160,20 @@ void run(const char* name, const Tensor& from, const Tensor& to, const Axes& axe
         {static_cast<size_t>(width), static_cast<size_t>(height), static_cast<size_t>(to.numel() / (width * height))});
 }
 
+// Of the integers PyTorch interpolates uint8 only.
+void check_interpolation(Rule rule, c10::ScalarType type) {
+    if (rule != Rule::reflect && rule != Rule::replicate && type != at::kByte)
+        check_floating(type, "interpolation");
+}
+
 // Runs a kernel into a tensor that may have another order than the kernel's.
 Tensor& run_into(const char* name, const Tensor& given, IntArrayRef sizes, Tensor& out, const Axes& axes) {
+    check_interpolation(axes.rule, given.scalar_type());
     at::native::resize_output(out, sizes);
     if ((axes.rule == Rule::linear || axes.rule == Rule::cubic) && !is_floating(out.scalar_type())) {
         Tensor exact = at::empty({0}, out.options().dtype(at::kFloat));
         run_into(name, given.to(at::kFloat), sizes, exact, axes);
-        return out.copy_(exact.round_().clamp_(0, 255));  // of the integers PyTorch interpolates uint8 only
+        return out.copy_(exact.round_().clamp_(0, 255));
     }
     const Tensor from = given.contiguous();
     if (out.is_contiguous()) {
@@ -290,6 +297,7 @@ void check_layer(int64_t layer) {
 Tensor& run_volume(const Tensor& self, const Volume& v, Tensor& out) {
     // Results are rounded once, and not after each pass.
     const auto type = self.scalar_type();
+    check_interpolation(v.rule, type);
     if (v.rule == Rule::linear && (!is_floating(type) || compute_type(type) != type)) {
         Tensor exact = at::empty({0}, self.options().dtype(at::kFloat));
         run_volume(self.to(at::kFloat), v, exact);

@@ -67,8 +67,9 @@ Tensor result_rows(Tensor& out, const Tensor& like, int64_t dim) {
     return is_direct ? out.view(like.sizes()) : at::empty(like.sizes(), out.options());
 }
 
-Tensor& softmax(const Tensor& self, int64_t wrapped, Tensor& out, Kind kind) {
-    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(out.scalar_type()), "softmax has no kernel for ", out.scalar_type());
+Tensor& softmax(const Tensor& self, int64_t wrapped, bool half_to_float, Tensor& out, Kind kind) {
+    check_result_type(half_to_float ? at::kFloat : self.scalar_type(), out);
+    check_floating(out.scalar_type(), "softmax");
     at::native::resize_output(out, self.sizes());
     if (self.numel() == 0)
         return out;
@@ -110,9 +111,11 @@ Tensor& softmax_backward(const Tensor& grad, const Tensor& output, int64_t wrapp
     return out.is_same(same) ? out : out.copy_(same);
 }
 
-Tensor& softmax_out(const Tensor& self, int64_t dim, bool, Tensor& out) { return softmax(self, dim, out, Kind::plain); }
-Tensor& log_softmax_out(const Tensor& self, int64_t dim, bool, Tensor& out) {
-    return softmax(self, dim, out, Kind::logarithm);
+Tensor& softmax_out(const Tensor& self, int64_t dim, bool half_to_float, Tensor& out) {
+    return softmax(self, dim, half_to_float, out, Kind::plain);
+}
+Tensor& log_softmax_out(const Tensor& self, int64_t dim, bool half_to_float, Tensor& out) {
+    return softmax(self, dim, half_to_float, out, Kind::logarithm);
 }
 Tensor& softmax_backward_out(const Tensor& grad, const Tensor& output, int64_t dim, at::ScalarType, Tensor& out) {
     return softmax_backward(grad, output, dim, out, Kind::plain);

@@ -1,4 +1,4 @@
-// Sorting, the greatest elements, and the places of elements that are not 0.
+// Sorting, the greatest elements, the places of elements that are not 0, and membership.
 //
 // A sort is a stable merge sort: each pass merges pairs of sorted runs, and each element finds its place by a binary search in the
 // other run of the pair. NaN counts as greater than all numbers.
@@ -78,6 +78,8 @@ void give(const Tensor& rows, at::IntArrayRef moved_sizes, int64_t dim, const Te
 
 std::tuple<Tensor&, Tensor&> sort_out(const Tensor& self, std::optional<bool>, int64_t wrapped, bool descending,
                                       Tensor& values, Tensor& indices) {
+    check_result_type(self.scalar_type(), values);
+    check_result_type(at::kLong, indices);
     at::native::resize_output(values, self.sizes());
     at::native::resize_output(indices, self.sizes());
     if (self.dim() == 0 || self.numel() == 0) {
@@ -95,6 +97,8 @@ std::tuple<Tensor&, Tensor&> sort_out(const Tensor& self, std::optional<bool>, i
 
 std::tuple<Tensor&, Tensor&> topk_out(const Tensor& self, int64_t k, int64_t wrapped, bool largest, bool,
                                       Tensor& values, Tensor& indices) {
+    check_result_type(self.scalar_type(), values);
+    check_result_type(at::kLong, indices);
     if (self.dim() == 0) {
         at::native::resize_output(values, at::IntArrayRef{});
         at::native::resize_output(indices, at::IntArrayRef{});
@@ -164,6 +168,17 @@ Tensor& masked_select_out(const Tensor& self, const Tensor& mask, Tensor& out) {
     return out.copy_(made);
 }
 
+// Compares each element with each of the others, which are few: the tokens that end a text.
+constexpr int64_t members_max = 64;
+
+Tensor& isin_out(const Tensor& elements, const Tensor& members, bool, bool invert, Tensor& out) {
+    check_result_type(at::kBool, out);
+    TORCH_CHECK_NOT_IMPLEMENTED(members.numel() <= members_max && elements.device() == members.device(),
+                                "opencl: isin has no kernel for ", members.numel(), " members");
+    const Tensor each = elements.unsqueeze(-1), all = members.reshape({-1});
+    return invert ? at::all_out(out, at::ne(each, all), -1) : at::any_out(out, at::eq(each, all), -1);
+}
+
 bool equal(const Tensor& a, const Tensor& b) {
     return a.sizes() == b.sizes() && (a.numel() == 0 || at::all(at::eq(a, b)).item().toBool());
 }
@@ -177,6 +192,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("nonzero.out", nonzero_out));
     m.impl(NATIVE("masked_select", masked_select));
     m.impl(NATIVE("masked_select.out", masked_select_out));
+    m.impl(NATIVE("isin.Tensor_Tensor_out", isin_out));
     m.impl(NATIVE("equal", equal));
 }
 

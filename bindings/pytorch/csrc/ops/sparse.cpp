@@ -1,6 +1,6 @@
 // Sparse tensors in coordinate format, as gradients of embeddings and lookups need them: made, joined, added to dense tensors, scaled
 // and coalesced. A tensor is its indices [sparse dimensions, elements] and values [elements, dense dimensions]; PyTorch's own
-// functions handle the pair; the operators here compute with it. Other operators of sparse tensors are errors.
+// functions handle the pair; the operators here compute with it. Other operators of sparse tensors run on the CPU.
 #include <ATen/DeviceGuard.h>
 #include <ATen/Functions.h>
 #include <ATen/native/SparseTensorUtils.h>

@@ -67,6 +67,10 @@ const char* short_name(c10::ScalarType type) { return row_of(type).short_name; }
 
 bool is_floating(c10::ScalarType type) { return c10::isFloatingType(type); }
 
+void check_floating(c10::ScalarType type, const char* operation) {
+    TORCH_CHECK_NOT_IMPLEMENTED(is_floating(type), "opencl: ", operation, " has no kernel for ", type);
+}
+
 c10::ScalarType compute_type(c10::ScalarType type) {
     return type == c10::kHalf || type == c10::kBFloat16 ? c10::kFloat : type;
 }

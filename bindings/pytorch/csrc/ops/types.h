@@ -37,6 +37,9 @@ const char* storage_name(c10::ScalarType type);
 const char* compute_name(c10::ScalarType type);
 c10::ScalarType compute_type(c10::ScalarType type);
 bool is_floating(c10::ScalarType type);
+// For an operation that is of floating-point numbers alone: throws NotImplementedError for others, after which the operator ends with the CPU's
+// error.
+void check_floating(c10::ScalarType type, const char* operation);
 // Whether pointwise kernels can be made for these complex numbers.
 bool is_supported_complex(c10::ScalarType type, bool has_double);
 // "f32", "b8": short and unique, for keys of kernels.
