@@ -32,6 +32,34 @@ TEST(Gathers, FromATable_AreLanesWhereTheyAreQuick) {
     EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_quick_gathers), one_with_lanes);
 }
 
+// Rows of four buffers, which lanes gather. One work-item after the other waits for a division in each iteration of the first kernel, and executes
+// the iterations of the second at the same time.
+TEST(Gathers, InChainsOfDivisions_AreLanes) {
+    const auto source = [](const std::string& previous) {
+        return R"(
+            kernel void k(global const float* a, global const float* b, global const float* c, global float* x) {
+                const int first = get_global_id(0) * 128;
+                float kept[129], last = 1.0f;
+                kept[0] = 0.5f;
+                for (int i = 0; i < 128; ++i) {
+                    const float q = a[first + i] * )" +
+               previous + R"( + b[first + i];
+                    last = (c[first + i] - last) / q;
+                    kept[i + 1] = c[first + i] / q;
+                }
+                for (int i = 127; i >= 0; --i) x[first + i] = last + kept[i];
+            })";
+    };
+    EXPECT_EQ(loops_of(source("kept[i]"), processor_with_512_bits), one_with_lanes);
+    EXPECT_EQ(loops_of(source("c[first + i]"), processor_with_512_bits), one_with_lanes);
+    constexpr const char* without_chain = R"(
+        kernel void k(global const float* a, global const float* b, global const float* c, global float* x) {
+            const int first = get_global_id(0) * 128;
+            for (int i = 0; i < 128; ++i) x[first + i] = (c[first + i] - a[first + i]) / b[first + i];
+        })";
+    EXPECT_EQ(loops_of(without_chain, processor_with_512_bits), one_without);
+}
+
 TEST(Gathers, FromATableOfBytes_AreLanesWhereTheyAreQuick) {
     constexpr const char* source = R"(
         kernel void k(global const uchar* table, global uchar* out, int rounds) {

@@ -7,6 +7,7 @@
 #include "explicit_vectors.h"
 #include "idle_items.h"
 #include "interleaving.h"
+#include "lane_chains.h"
 #include "lane_cost.h"
 #include "lane_work.h"
 #include "passing_items.h"
@@ -239,7 +240,9 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
-    const double gain = weight * costs.gain() / width;
+    double gain = weight * costs.gain() / width;
+    if (lanes == Lanes::where_they_pay && gain < 0)
+        gain += weight * waited_for_chains(*plan, dominators) * (1 - 1.0 / width);  // lanes wait once
     if (lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
         outcome.work = outcome.one_by_one = weight * costs.one_by_one / width;

@@ -1,0 +1,19 @@
+// How long one work-item after the other waits for results of earlier iterations.
+//
+// A loop such as `x = (f[k] - c[k] * x) / q[k]` takes as long as its chain of operations, however few instructions an iteration has. Lanes go through
+// the chain once for all of them. The estimates of lane_cost count instructions, so they do not see it.
+#pragma once
+
+#include "lane_plan.h"
+
+namespace llvm {
+class DominatorTree;
+}  // namespace llvm
+
+namespace polder::compiler::workgroup {
+
+// For one work-item, in the unit of lane_cost: the instructions that a processor could execute meanwhile. Only loops of one block that all
+// lanes leave together are looked at.
+[[nodiscard]] double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators);
+
+}  // namespace polder::compiler::workgroup
