@@ -151,7 +151,7 @@ std::string flat_reader(const std::string& width) {
 
 // Widths below the number of lanes and above it, rows that end within a vector, negative quotients and remainders.
 TEST(LikelySteps, RowsAndColumnsOfAFlatIndex_AreAskedFor) {
-    constexpr int middle = 200000;
+    constexpr int middle = 400000;
     std::vector<int> in(2 * middle);
     std::iota(in.begin(), in.end(), 7);
     for (const char* divisor : {"width", "40", "3"}) {

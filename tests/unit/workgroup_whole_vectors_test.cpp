@@ -161,12 +161,12 @@ TEST(WholeVectors, ColorsOfBytes_AreConvertedInTheOrderOfMemory) {
 // Vectors of eight floats fill half of a register. Two chains of them take as long as sixteen chains of lanes.
 TEST(WholeVectors, ThatFillHalfARegisterInALoop_AreTakenApart) {
     Compiled program(R"(
+        #define STEP a = (3.55f - a * 0.35f) * a; b = (3.55f - b * 0.35f) * b;
         kernel void k(global float* data, int n) {
             float s = data[get_global_id(0)];
             float8 a = s, b = s + 0.125f;
             for (int i = 0; i < n; ++i) {
-                a = (3.55f - a * 0.35f) * a;
-                b = (3.55f - b * 0.35f) * b;
+                STEP STEP STEP STEP STEP STEP STEP STEP STEP STEP
             }
             a += b;
             data[get_global_id(0)] = a.s0 + a.s1 + a.s2 + a.s3 + a.s4 + a.s5 + a.s6 + a.s7;
