@@ -9,8 +9,8 @@
 namespace polder::test {
 namespace {
 
-constexpr size_t width = 70, height = 5;
-constexpr size_t items = 131;  // more than a row of the image, and no multiple of the lanes
+constexpr size_t width = 160, height = 5;
+constexpr size_t items = 131;  // no multiple of the lanes. All, or only some, are within a row of the image
 
 struct Format {
     const char* name;
@@ -108,12 +108,13 @@ protected:
         constexpr float infinite = std::numeric_limits<float>::infinity(),
                         nan = std::numeric_limits<float>::quiet_NaN();
         const float scales[] = {1, size, 1 / size, 64, 1.0f / 64, 0.5f, 1.01f, -1, 0, 1e-40f, 1e38f, infinite, nan};
-        const float moves[] = {0, 0.5f, 0.4375f, 0.999999f, 69.5f, -3, 1e6f, nan};
+        const float moves[] = {0, 0.5f, 0.4375f, 0.999999f, 159.5f, -3, 1e6f, nan};
         const bool is_scaled = coordinate.find("scale") != std::string::npos;
         const bool is_moved = coordinate.find("moved") != std::string::npos;
         for (const float scale : scales)
             for (const float moved : moves)
-                for (const int shift : {0, -1, 3, -140, 60, 8190, -(1 << 13), 16300, (1 << 24) - 40, 2147483600}) {
+                for (const int shift :
+                     {0, -1, 3, 28, 29, 30, 32, 33, -140, 8190, -(1 << 13), 16300, (1 << 24) - 40, 2147483600}) {
                     if ((!is_scaled && scale != 1) || (!is_moved && moved != 0))
                         continue;
                     const float middle = is_normalized ? 0.5f : 2.5f;

@@ -111,6 +111,17 @@ TEST(LikelySteps, NormalizedCoordinates_AreLikelyARow) {
     }
 }
 
+// Whether the places of all work-items are a row is asked before the loop; the lanes are asked only where they are none.
+TEST(LikelySteps, ARowOfAllWorkItems_IsOneQuestion) {
+    const std::string source = "kernel void k(global const uchar4* in, global float4* out, float width) {\n"
+                               "    int i = get_global_id(0);\n    float c = ((float)i + 0.5f) / width * width;\n"
+                               "    global const uchar4* from = c >= 0.0f && c < width ? in + (int)c : in - 1;\n"
+                               "    out[i] = convert_float4(*from);\n}";
+    Compiled program(source, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(matches_pattern(program, "lanes.check")) << program.optimised();
+}
+
 // Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.
 TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     for (const bool is_guarded : {false, true}) {

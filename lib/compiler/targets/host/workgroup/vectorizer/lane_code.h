@@ -5,6 +5,7 @@
 #include "lane_access.h"
 #include "lane_plan.h"
 #include "lane_types.h"
+#include "row_ends.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -45,6 +46,9 @@ public:
     }
     // As `made`, for a value from outside of the loop.
     void set_scalar(const llvm::Value* value, llvm::Value* scalar) { scalars_[value] = scalar; }
+
+    // The work-items of the loop, so that rows of all of them are asked for once before it.
+    void set_row(const WorkItemRow& row) { row_ = row; }
 
     llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(mask_type_); }
     llvm::Value* no_lanes() { return llvm::ConstantInt::getFalse(mask_type_); }
@@ -116,10 +120,13 @@ private:
     std::optional<LikelyStep> likely_number(llvm::Value* number, llvm::Value* mask);
     [[nodiscard]] int64_t distance_of_last(int64_t stride) const { return stride * (static_cast<int64_t>(width_) - 1); }
     std::optional<LikelyStep> likely_extension(llvm::CastInst& cast, llvm::Value* mask);
+    std::optional<LikelyStep> number_of_row(llvm::Value& number, llvm::Type& type);
     // Either may be null: no condition.
     llvm::Value* both_conditions(llvm::Value* one, llvm::Value* other);
     void take_conditions(LikelyStep& step, const LikelyStep& other);
+    // A check may be two: of the whole row, which is before the loop, and of the lanes. Then branch_on, which must follow, completes it.
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
+    PlaceCheck check_lanes(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,
                                                         llvm::Value* mask);
@@ -174,6 +181,11 @@ private:
     llvm::DenseMap<const llvm::Value*, llvm::Value*> scalars_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> vectors_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> loaded_before_;  // with an earlier load of their group
+    WorkItemRow row_;
+    bool asks_for_whole_row_ = false;
+    struct WholeRowCheck {
+        llvm::BasicBlock *lanes = nullptr, *together = nullptr;
+    } whole_row_;  // of the access that is being emitted
     llvm::AllocaInst* dummy_ = nullptr;
     llvm::AllocaInst* rare_values_ = nullptr;
     std::set<std::string> serial_calls_;

@@ -7,6 +7,7 @@
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/VectorUtils.h>
+#include <utility>
 
 namespace polder::compiler::workgroup {
 
@@ -161,7 +162,11 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
     const auto block = [&](const char* name) {
         return llvm::BasicBlock::Create(function_.getContext(), name, &function_);
     };
-    const TwoWays ways{block("together"), block("apart"), block("accessed")};
+    // Behind the check of a whole row, the lanes are asked where it failed.
+    const WholeRowCheck row = std::exchange(whole_row_, {});
+    const TwoWays ways{row.together ? row.together : block("together"), block("apart"), block("accessed")};
+    if (row.lanes)
+        builder_.SetInsertPoint(row.lanes);
     builder_.CreateCondBr(condition, ways.together, ways.apart);
     return ways;
 }

@@ -1,6 +1,8 @@
 // Checks at run time that addresses are a likely step apart. The addresses themselves are compared only where nothing simpler is enough:
 // - a sum of 32 bits that is extended: one comparison of the first lane's number excludes that any lane's wraps around;
 // - a number of 32 bits that is held within bounds: the first or last lane's number is compared with them;
+// - a number that was computed in floating point, such as a coordinate: whether it is a row for all work-items is asked once before the loop
+//   (row_ends.h), and for the lanes only where it is none;
 // - any other number of 32 bits with a likely step: the numbers are compared, which are half as wide as addresses;
 // - a choice between an address and one that is the same for all lanes, as for places outside of an image: all lanes must choose the former.
 #include "lane_access.h"
@@ -10,6 +12,7 @@
 #include <cstdlib>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
 
 namespace polder::compiler::workgroup {
 
@@ -106,6 +109,14 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_choice(llvm::SelectInst& ch
     auto result = likely_step(is_first ? choice.getTrueValue() : choice.getFalseValue(), mask);
     if (!result)
         return std::nullopt;
+    if (asks_for_whole_row_) {
+        RowEnds ends(row_, shapes_, *plan_.loop);
+        llvm::Value* const all = is_second ? nullptr : ends.all_true(choice.getCondition());
+        if (all == nullptr)
+            return std::nullopt;
+        result->condition = both_conditions(result->condition, all);
+        return result;
+    }
     llvm::Value* chosen = vector(choice.getCondition());
     if (is_second)
         chosen = builder_.CreateNot(chosen);
@@ -164,6 +175,8 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_number(llvm::Value* number,
 std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& cast, llvm::Value* mask) {
     if (!cast.getOperand(0)->getType()->isIntegerTy(32))
         return std::nullopt;
+    if (asks_for_whole_row_)
+        return number_of_row(*cast.getOperand(0), *cast.getType());
     const auto number = likely_number(cast.getOperand(0), mask);
     if (!number || std::abs(number->stride) > stride_max)
         return std::nullopt;
@@ -185,7 +198,44 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& c
     return result;
 }
 
+// Of the whole row of work-items: a number that is not negative, so its extension does not depend on the sign.
+std::optional<LaneCode::LikelyStep> LaneCode::number_of_row(llvm::Value& number, llvm::Type& type) {
+    RowEnds ends(row_, shapes_, *plan_.loop);
+    const auto row = ends.row_of(&number, accesses_.guess_of(number).stride);
+    if (!row)
+        return std::nullopt;
+    const int64_t stride = accesses_.guess_of(number).stride;
+    llvm::Value* const items = builder_.CreateSub(scalar(plan_.index), row_.begin);
+    llvm::Value* const steps = builder_.CreateMul(items, builder_.getInt64(static_cast<uint64_t>(stride)));
+    llvm::Value* const first =
+        builder_.CreateAdd(builder_.CreateZExt(row->first, &type), builder_.CreateZExtOrTrunc(steps, &type));
+    return LikelyStep{.first = first, .stride = stride, .condition = row->condition};
+}
+
 LaneCode::PlaceCheck LaneCode::check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
+    if (access.is_certain || mask != nullptr || row_.before == nullptr)
+        return check_lanes(access, address, mask);
+    asks_for_whole_row_ = true;
+    const auto row = likely_step(address, nullptr);
+    asks_for_whole_row_ = false;
+    if (!row || row->stride != access.stride || row->condition == nullptr || row->of_lanes != nullptr)
+        return check_lanes(access, address, mask);
+    auto* const lanes = llvm::BasicBlock::Create(function_.getContext(), "lanes.check", &function_);
+    auto* const together = llvm::BasicBlock::Create(function_.getContext(), "together", &function_);
+    llvm::BasicBlock* const before = builder_.GetInsertBlock();
+    builder_.CreateCondBr(row->condition, together, lanes,
+                          llvm::MDBuilder(function_.getContext()).createLikelyBranchWeights());
+    builder_.SetInsertPoint(lanes);
+    const PlaceCheck check = check_lanes(access, address, mask);
+    whole_row_ = {builder_.GetInsertBlock(), together};
+    builder_.SetInsertPoint(together);
+    llvm::PHINode* const first = builder_.CreatePHI(check.first->getType(), 2);
+    first->addIncoming(row->first, before);
+    first->addIncoming(check.first, whole_row_.lanes);
+    return {check.condition, first};
+}
+
+LaneCode::PlaceCheck LaneCode::check_lanes(const LaneAccess& access, llvm::Value* address, llvm::Value* mask) {
     llvm::Value* all_active = mask && !access.takes_mask ? builder_.CreateAndReduce(mask) : nullptr;
     if (access.is_certain)
         return {all_active, scalar(address)};

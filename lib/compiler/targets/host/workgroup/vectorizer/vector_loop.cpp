@@ -32,7 +32,8 @@ public:
         at_.SetInsertPoint(check);
         llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
         llvm::Value* possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), bases_are_small());
-        at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
+        llvm::Instruction* const enter = at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
+        lanes_.set_row({.before = enter, .begin = plan_.start, .end = covered});
 
         emit_blocks(*check, covered, *finish);
         at_.SetInsertPoint(finish);
