@@ -251,3 +251,15 @@ def test_a_convolution_of_images_whose_size_is_not_fixed(device):
         x = torch.randn(2, 3, size, size)
         got = compiled(x.to(device), weight.to(device), bias.to(device))
         torch.testing.assert_close(got.cpu(), work(x, weight, bias), rtol=1e-4, atol=1e-4)
+
+
+def test_functions_without_an_expression_are_called(device):
+    """They were errors of the compiler: Operations does not implement ops.i0."""
+    def work(x):
+        return (torch.special.i0(x) + 1, torch.digamma(x) * 2, torch.special.ndtri(x / 9), torch.polygamma(1, x), torch.special.zeta(x + 1, x), torch.special.log_ndtr(x),
+                torch.special.i1e(x).sum(0), torch.igamma(x, x) + torch.special.bessel_j0(x))
+
+    x = torch.rand(4, 5, generator=torch.Generator().manual_seed(3)) + 0.5
+    got, expected = torch.compile(work)(x.to(device)), work(x)
+    for mine, theirs in zip(got, expected):
+        torch.testing.assert_close(mine.cpu(), theirs, rtol=1e-4, atol=1e-5)

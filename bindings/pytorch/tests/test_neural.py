@@ -324,6 +324,21 @@ def test_statistics_of_half_precision_are_not_rounded_to_it(norm, dtype, device)
         torch.testing.assert_close(mine.double(), true, rtol=1e-5, atol=1e-6)
 
 
+def test_batch_norms_of_exported_programs(device):
+    """torch.export's decompositions call these forms; they ran on the CPU."""
+    norm, forms = torch.ops.aten, []
+    for where in ("cpu", device):
+        torch.opencl.reset_fallbacks()
+        x, weight, bias, mean, var = randn(4, 3, 5).to(where), *((scale * randn(3).abs() + 0.1).to(where) for scale in (1, 2, 3, 4))
+        results = [*norm._native_batch_norm_legit(x, weight, bias, mean, var, True, 0.1, 1e-5), *norm._native_batch_norm_legit.no_stats(x, weight, bias, True, 0.1, 1e-5),
+                   norm._native_batch_norm_legit(x, weight, bias, mean, var, False, 0.1, 1e-5)[0], mean, var]
+        forms.append([result.cpu() for result in results])
+        assert torch.opencl.fallbacks() == {}
+    torch.testing.assert_close(forms[1], forms[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(RuntimeError, match="running_mean"):
+        torch.native_batch_norm(x, weight, bias, None, None, False, 0.1, 1e-5)
+
+
 def test_the_gradient_of_attention_with_dropout(device):
     if not torch.opencl.get_device_properties(device).has_fp64:
         pytest.skip("no double precision")

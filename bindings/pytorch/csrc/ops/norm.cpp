@@ -303,6 +303,8 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::op
     Tensor out = at::empty(in.sizes(), in.options());
     const auto compute = compute_type(in.scalar_type());
     if (!training) {
+        TORCH_CHECK(or_none(running_mean).defined() && or_none(running_var).defined(),
+                    "Expected running_mean and running_var to be defined when training=False");
         const Tensor scale = at::rsqrt(at::add(running_var->to(compute), eps));
         if (in.numel() > 0)
             normalize(out, in, by_channel(*running_mean, in), by_channel(scale, in), by_channel(or_none(weight), in),
@@ -433,11 +435,25 @@ std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const
     return {grad_in, grad_weight, grad_bias};
 }
 
+// The forms that exported programs are decomposed to.
+std::tuple<Tensor, Tensor, Tensor> batch_norm_legit(const Tensor& input, const std::optional<Tensor>& weight,
+                                                    const std::optional<Tensor>& bias, Tensor& running_mean,
+                                                    Tensor& running_var, bool training, double momentum, double eps) {
+    return batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps);
+}
+std::tuple<Tensor, Tensor, Tensor> batch_norm_no_stats(const Tensor& input, const std::optional<Tensor>& weight,
+                                                       const std::optional<Tensor>& bias, bool training,
+                                                       double momentum, double eps) {
+    return batch_norm(input, weight, bias, std::nullopt, std::nullopt, training, momentum, eps);
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("native_layer_norm", layer_norm));
     m.impl(NATIVE("native_layer_norm_backward", layer_norm_backward));
+    m.impl(NATIVE("_native_batch_norm_legit", batch_norm_legit));
+    m.impl(NATIVE("_native_batch_norm_legit.no_stats", batch_norm_no_stats));
     m.impl(NATIVE("native_batch_norm", batch_norm));
     m.impl(NATIVE("native_batch_norm_backward", batch_norm_backward));
     m.impl(NATIVE("native_group_norm", group_norm));

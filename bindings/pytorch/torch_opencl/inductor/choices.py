@@ -1,7 +1,11 @@
 """Choices of Inductor that depend on the kind of device, and that no interface of a backend can make. They are changed where Inductor makes them, for
 OpenCL devices alone."""
-from torch._inductor import lowering
+import torch
+from torch._inductor import ir, lowering
+from torch._inductor.codegen.common import pointwise_overrides_data
 from torch._inductor.graph import GraphLowering
+
+from .operations import Operations
 
 
 def _put_results_on_the_device():
@@ -26,6 +30,26 @@ def _keep_layouts_of_convolutions():
     GraphLowering.decide_layout_opt = staticmethod(decide_layout_opt)
 
 
+def _call_operators_without_an_expression():
+    """Some functions of mathematics have no expression in OpenCL C here (`torch.special.i0`). Inductor asks for one on each device but Triton's."""
+    def called(operator, lower):
+        call = lowering.fallback_handler(operator, add_to_fallback_set=False)
+
+        def lowered(*arguments, **options):
+            is_here = any(isinstance(value, ir.TensorBox) and value.get_device().type == "opencl" for value in arguments)
+            return (call if is_here else lower)(*arguments, **options)
+
+        return lowered
+
+    for name, data in pointwise_overrides_data.items():
+        operators = getattr(torch.ops.aten, data.name, None) if Operations._is_unimplemented(name) else None
+        for overload in operators.overloads() if operators else ():
+            operator = getattr(operators, overload)
+            if operator in lowering.lowerings:
+                lowering.lowerings[operator] = called(operator, lowering.lowerings[operator])
+
+
 def make():
     _put_results_on_the_device()
     _keep_layouts_of_convolutions()
+    _call_operators_without_an_expression()
