@@ -2,7 +2,7 @@
 // index selects them.
 #include "register_tables.h"
 
-#include "permutations.h"
+#include "targets/host/workgroup/vectorizer/permutations.h"
 
 #include <llvm/Analysis/Loads.h>
 #include <llvm/Analysis/ValueTracking.h>

@@ -1,7 +1,7 @@
 // What the vectorizer has to know about the processor, beyond LLVM's descriptions.
 #pragma once
 
-#include "targets/host/permutations.h"
+#include "permutations.h"
 
 #include <cstdint>
 
