@@ -2,6 +2,7 @@
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
+#include <regex>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -81,6 +82,70 @@ TEST(Gathers, OfAllLanes_AreQuickOnProcessorsWhereThoseOfFewAreNot) {
     EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_with_lanes);
     EXPECT_EQ(loops_of(source, processor_with_512_bits), one_without);
     EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_512_bits), one_with_lanes);
+}
+
+// A breadth-first search: few work-items have something to do. The loop's first iteration ran for vectors in which none has.
+TEST(Gathers, InLoopsThatNoLaneEnters_AreNotExecuted) {
+    constexpr const char* source = R"(
+        kernel void k(global const int* first, global const int* targets, global const uchar* mask, global int* cost) {
+            int node = get_global_id(0);
+            if (mask[node])
+                for (int i = first[node]; i < first[node] + 4; ++i) cost[targets[i]] = 1;
+        })";
+    Compiled program(source, processor_with_quick_gathers);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(std::regex_search(program.optimised(), std::regex(R"(label %lanes\.done[.a-z0-9]*, label %if\.some)")));
+}
+
+TEST(Gathers, InLoopsThatNoLaneEnters_LeaveTheirResults) {
+    constexpr const char* source = R"(
+        kernel void k(global const int* table, global const uchar* mask, global int* out, int n) {
+            int id = get_global_id(0), sum = -1, last = id, found = 0;
+            if (mask[id]) {
+                sum = 0;
+                for (int i = 0; i < n + (id & 3); ++i) {
+                    last = table[(id * 7 + i * 5) & 63];
+                    if (last == 60) { found = i + 1; break; }
+                    sum += last;
+                }
+            }
+            out[id] = sum + 1000 * last + 100000 * found;
+        })";
+    constexpr uint64_t count = 256;
+    std::vector<int> table(64), out(count);
+    std::vector<uint8_t> mask(count);
+    for (int i = 0; i < 64; ++i)
+        table[static_cast<size_t>(i)] = i;
+    for (size_t i = 0; i < count; ++i)
+        mask[i] = i / 32 % 2 == 1 || i == 70 ? 1 : 0;  // of most vectors, no or all work-items
+    const int n = 9;
+    std::vector<const char*> processors{""};
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512bitalg"))
+        processors.push_back(processor_with_quick_gathers);
+#endif
+    for (const char* processor : processors)
+        for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+            Compiled program(source, processor);
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            program.run({.global = {count, 1, 1}, .local = {64, 1, 1}},
+                        Arguments().add(table.data()).add(mask.data()).add(out.data()).add(n));
+            for (int id = 0; id < static_cast<int>(count); ++id) {
+                int sum = -1, last = id, found = 0;
+                if (mask[static_cast<size_t>(id)] != 0) {
+                    sum = 0;
+                    for (int i = 0; i < n + (id & 3); ++i) {
+                        last = (id * 7 + i * 5) & 63;
+                        if (last == 60) {
+                            found = i + 1;
+                            break;
+                        }
+                        sum += last;
+                    }
+                }
+                ASSERT_EQ(out[static_cast<size_t>(id)], sum + 1000 * last + 100000 * found) << processor << ": " << id;
+            }
+        }
 }
 
 // Columns of local memory, and an array that lives across a barrier: the exchange of a Fourier transformation.

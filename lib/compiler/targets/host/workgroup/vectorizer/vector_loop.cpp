@@ -6,10 +6,10 @@
 
 #include "hoisted_loads.h"
 #include "needed_behind.h"
+#include "skipped_code.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
-#include <llvm/IR/PatternMatch.h>
 
 namespace polder::compiler::workgroup {
 
@@ -237,49 +237,11 @@ private:
             else
                 lanes_.made(&phi) = blend(phi, [](llvm::BasicBlock*) { return true; });
         }
-        if (is_worth_skipping(block))
+        if (is_worth_skipping(block, plan_, shapes_, lanes_.width()))
             emit_unless_skipped(block, mask);
         else
             emit_body(block, mask);
         set_edges(block, mask);
-    }
-
-    // Whether all lanes are often outside of `block`, the body of an if, so that a branch around it pays. Where the condition compares an id
-    // with a bound of the launch, only the last lanes are outside, so the body must be long.
-    bool is_worth_skipping(const llvm::BasicBlock& block) const {
-        constexpr unsigned long_body = 24;
-        const llvm::BasicBlock* const before = block.getSinglePredecessor();
-        const llvm::BasicBlock* const after = block.getSingleSuccessor();
-        const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
-        if (plan_.kind == LoopKind::sub_group || !branch || !branch->isConditional() || !after ||
-            after->hasNPredecessors(1))
-            return false;
-        unsigned cost = 0;
-        bool has_access = false;
-        for (const llvm::Instruction& instruction : block) {
-            const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-            has_access |= address != nullptr;
-            cost += address && !shapes_.of(address).is_strided() ? lanes_.width() : 1;
-        }
-        return cost >= long_body || (has_access && !is_bound_of_launch(*branch->getCondition()));
-    }
-
-    // Whether the condition is uniform, or an order comparison (such as an id's) with a constant or a value that is computed before the loops
-    // over work-items.
-    bool is_bound_of_launch(const llvm::Value& condition) const {
-        using namespace llvm::PatternMatch;
-        const llvm::Value *left = nullptr, *right = nullptr;
-        if (match(&condition, m_LogicalOp(m_Value(left), m_Value(right))))
-            return is_bound_of_launch(*left) && is_bound_of_launch(*right);
-        if (const auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(&condition))
-            return is_bound_of_launch(*frozen->getOperand(0));
-        const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(&condition);
-        const auto is_known_before = [&](const llvm::Value* value) {
-            const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-            return !instruction || instruction->getParent() == &function_.getEntryBlock();
-        };
-        return shapes_.of(&condition).is_uniform() ||
-               (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
     }
 
     void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask) {
@@ -388,7 +350,12 @@ private:
         const llvm::BranchInst* const together = common_exit(loop);
         llvm::Value* const any_entering = together ? lanes_.any(entering) : nullptr;
         auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
-        at_.CreateBr(body);
+        auto* after = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
+        const bool is_skipped = is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width());
+        if (is_skipped)
+            at_.CreateCondBr(any_entering ? any_entering : lanes_.any(entering), body, after);
+        else
+            at_.CreateBr(body);
         at_.SetInsertPoint(body);
         const auto make_phi = [&](llvm::Value* from) {
             llvm::PHINode* made = at_.CreatePHI(from->getType(), 2);
@@ -426,7 +393,6 @@ private:
         emit_in_order(blocks, &loop, entries);
 
         llvm::Value* staying = edges_[{latch, header}];
-        auto* after = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
         for (auto [phi, made] : headers) {
             llvm::Value* value = phi->getIncomingValueForBlock(latch);
             made->addIncoming(lanes_.kept(value, phi), at_.GetInsertBlock());
@@ -451,7 +417,27 @@ private:
             active->addIncoming(staying, at_.GetInsertBlock());
             at_.CreateCondBr(lanes_.any(staying), body, after);
         }
+        llvm::BasicBlock* const last = at_.GetInsertBlock();
         at_.SetInsertPoint(after);
+        if (!is_skipped)
+            return;
+        // No lane reads what a skipped loop would have made. A scalar may decide a branch, so it must be some number.
+        const auto merged = [&](llvm::Value* made) {
+            llvm::PHINode* const either = at_.CreatePHI(made->getType(), 2);
+            either->addIncoming(made, last);
+            either->addIncoming(llvm::Constant::getNullValue(made->getType()), start);
+            return either;
+        };
+        for (const auto& [instruction, made] : live_out) {
+            llvm::Value*& left = left_[instruction];
+            left = merged(left);
+            if (shapes_.of(instruction).is_strided()) {
+                llvm::Value*& scalar = lanes_.made(instruction);
+                scalar = merged(scalar);
+            }
+        }
+        for (const auto& [edge, made] : left_by)
+            edges_[edge] = merged(edges_[edge]);
     }
 
     const LanePlan& plan_;
