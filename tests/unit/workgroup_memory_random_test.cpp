@@ -184,6 +184,13 @@ TEST(WorkGroupMemory, SplitVectorsWithVectorsOf512Bits) {
     expect_right(38001, 100, "x86-64-v4", Structures::vectors);
 }
 
+// In a work-group of a known size, a multiple of an id was extended from 32 bits with a step, but its first half, a shift, had none.
+TEST(WorkGroupMemory, ExtendedMultiplesOfIdsWithVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_right(7400289, 1, "haswell", Structures::constant_tables);
+}
+
 // icelake-server also permutes bytes.
 TEST(WorkGroupMemory, TablesWithVectorsOf512Bits) {
     if (!has_512_bits())

@@ -20,22 +20,23 @@
 namespace polder::compiler {
 namespace {
 
-constexpr unsigned register_bits = 512, register_bytes = register_bits / 8, registers_max = 4;
+constexpr unsigned register_bits = 512, registers_max = 4;
+constexpr uint64_t register_bytes = register_bits / 8;
 // Fewer lanes are loaded one by one as quickly.
 constexpr unsigned lanes_min = 8;
 constexpr uint64_t page_bytes = 4096;
 
 // A gather whose lanes have one base.
 struct TableGather {
-    llvm::IntrinsicInst& call;
+    llvm::IntrinsicInst* call = nullptr;
     llvm::Value* base = nullptr;
     int64_t offset = 0;  // in bytes, from the base to the table
     llvm::Value* index = nullptr;  // a vector, in elements
     unsigned registers = 0;
 
-    llvm::FixedVectorType& type() const { return *llvm::cast<llvm::FixedVectorType>(call.getType()); }
+    llvm::FixedVectorType& type() const { return *llvm::cast<llvm::FixedVectorType>(call->getType()); }
     unsigned element_bits() const { return type().getScalarSizeInBits(); }
-    uint64_t bytes() const { return uint64_t{registers} * register_bytes; }
+    uint64_t bytes() const { return registers * register_bytes; }
 };
 
 // How many registers a table has whose largest index is `last`: 1, 2 or 4, or 0 when it does not fit.
@@ -54,7 +55,7 @@ std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
     if (type == nullptr || type->getNumElements() < lanes_min || type->getElementType()->isPointerTy())
         return std::nullopt;
     const llvm::DataLayout& layout = call->getDataLayout();
-    TableGather gather{.call = *call};
+    TableGather gather{.call = call};
     const auto* address = llvm::dyn_cast<llvm::GEPOperator>(call->getArgOperand(0));
     llvm::APInt offset(layout.getIndexTypeSizeInBits(call->getArgOperand(0)->getType()->getScalarType()), 0);
     while (address != nullptr && address->getPointerOperandType()->isVectorTy() &&
@@ -77,7 +78,7 @@ std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
 // A table that the same block writes to is not permuted: a load of 64 bytes waits until earlier stores of parts of them are in the cache.
 bool is_written_beside(const TableGather& gather) {
     const llvm::Value* const table = llvm::getUnderlyingObject(gather.base);
-    return llvm::any_of(*gather.call.getParent(), [&](const llvm::Instruction& instruction) {
+    return llvm::any_of(*gather.call->getParent(), [&](const llvm::Instruction& instruction) {
         if (!instruction.mayWriteToMemory())
             return false;
         const llvm::Value* to = nullptr;
@@ -100,7 +101,7 @@ public:
     explicit Permutations(llvm::LLVMContext& context) : builder_(context) {}
 
     void replace(const TableGather& gather) {
-        llvm::IntrinsicInst& call = gather.call;
+        llvm::IntrinsicInst& call = *gather.call;
         builder_.SetInsertPoint(&call);
         llvm::Value* const table =
             builder_.CreatePtrAdd(gather.base, builder_.getInt64(static_cast<uint64_t>(gather.offset)));
@@ -145,8 +146,8 @@ private:
         llvm::Value* const indices =
             builder_.CreateZExtOrTrunc(gather.index, llvm::FixedVectorType::get(element, lanes));
         llvm::Value* result = builder_.CreateBitCast(chosen_elements(builder_, parts, *indices), &type);
-        if (llvm::Value* const otherwise = gather.call.getArgOperand(2); !llvm::isa<llvm::UndefValue>(otherwise))
-            result = builder_.CreateSelect(gather.call.getArgOperand(1), result, otherwise);
+        if (llvm::Value* const otherwise = gather.call->getArgOperand(2); !llvm::isa<llvm::UndefValue>(otherwise))
+            result = builder_.CreateSelect(gather.call->getArgOperand(1), result, otherwise);
         return result;
     }
 

@@ -301,12 +301,14 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
     if (!value.is_strided() || !constant || constant->getBitWidth() > 64)
         return varying;
     const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
-    if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && value.stride == 1)
-        return LaneShape::strided(int64_t{1} << 32);  // half of an extension, see shifted_back
+    constexpr int64_t stride_max = 1 << 20;
+    const bool is_small = value.stride == 1 || (value.differing_bits != 0 && std::abs(value.stride) <= stride_max);
+    if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && is_small)
+        return LaneShape::strided(value.stride * (int64_t{1} << 32));  // half of an extension, see shifted_back
     if (is_shift && constant->getZExtValue() > 20)
         return varying;
     const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
-    if (times == 0 || std::abs(times) > (1 << 20) || std::abs(value.stride) > (1 << 20))
+    if (times == 0 || std::abs(times) > stride_max || std::abs(value.stride) > stride_max)
         return varying;
     LaneShape result = LaneShape::strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
@@ -375,7 +377,8 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     const LaneShape value = of(inner);
     // The summand's lower bits are zeros where lanes differ, so that nothing carries.
     const unsigned differing = value.differing_bits;
-    if (differing > 0 && differing < 32 && (!has_summand || summand->countr_zero() >= 32 + differing))
+    if (differing > 0 && differing < 32 && of(op.getOperand(0)).is_strided() &&
+        (!has_summand || summand->countr_zero() >= 32 + differing))
         return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
                            differing + 32 - static_cast<unsigned>(back), 64);
     if (has_summand && !is_small_and_negative(*summand))
