@@ -72,7 +72,9 @@ std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
     if (gather.base == nullptr || !gather.index->getType()->isVectorTy())
         return std::nullopt;
     gather.registers = registers_for(llvm::computeKnownBits(gather.index, layout).getMaxValue(), gather.element_bits());
-    return gather.registers == 0 ? std::nullopt : std::optional(gather);
+    if (gather.registers == 0)
+        return std::nullopt;
+    return gather;
 }
 
 // A table that the same block writes to is not permuted: a load of 64 bytes waits until earlier stores of parts of them are in the cache.
@@ -165,7 +167,8 @@ void permute_small_tables(llvm::Function& function, const llvm::TargetMachine& m
             gathers.push_back(&instruction);
     Permutations permutations(function.getContext());
     for (llvm::Instruction* gather : gathers)
-        permutations.replace(*table_gather(*gather));  // an index may be the result of one that was replaced
+        if (const auto now = table_gather(*gather))  // an index may be the result of one that was replaced
+            permutations.replace(*now);
 }
 
 }  // namespace polder::compiler
