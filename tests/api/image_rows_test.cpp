@@ -86,11 +86,7 @@ protected:
     }
     template <class... Arguments>
     void run(cl_kernel kernel, const Arguments&... arguments) {
-        cl_uint index = 0;
-        const auto set = [&](const auto& value) {
-            EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof(value), &value), CL_SUCCESS);
-        };
-        (set(arguments), ...);
+        set_arguments(kernel, arguments...);
         const size_t count = items, local = items;
         ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, &local, 0, nullptr, nullptr), CL_SUCCESS);
     }

@@ -100,11 +100,7 @@ protected:
     }
     template <class... Arguments>
     void run(cl_kernel kernel, const Arguments&... arguments) {
-        cl_uint index = 0;
-        const auto set = [&](const auto& value) {
-            EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof(value), &value), CL_SUCCESS);
-        };
-        (set(arguments), ...);
+        set_arguments(kernel, arguments...);
         const size_t global[] = {53, 8};
         ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, global, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
     }
@@ -265,7 +261,7 @@ TEST_F(ImageVersion, ReadWriteImagesSeeWhatTheWorkItemWrote) {
                                        "-cl-std=CL3.0");
     for (const cl_channel_order order : {CL_RGBA, CL_R}) {
         const OwnedMem image = make_image({order, CL_FLOAT}, describe(CL_MEM_OBJECT_IMAGE2D, {16, 8, 1}));
-        std::vector<float> values(16 * 8 * (order == CL_R ? 1 : 4));
+        std::vector<float> values(size_t{16} * 8 * (order == CL_R ? 1 : 4));
         for (size_t i = 0; i < values.size(); ++i)
             values[i] = static_cast<float>(i);
         write_image(image, {0, 0, 0}, {16, 8, 1}, values.data());

@@ -210,9 +210,8 @@ void expect_right_small_table(const std::string& type, const std::string& mask, 
     ASSERT_EQ(built.status, Status::success) << built.log;
     constexpr int items = 400;
     const GuardedPages pages;
-    for (T* const table :
-         {reinterpret_cast<T*>(pages.begin()), reinterpret_cast<T*>(pages.end()) - count,
-          reinterpret_cast<T*>(pages.begin()) + (pages.end() - pages.begin()) / 2 / sizeof(T) - count / 2}) {
+    for (T* const table : {reinterpret_cast<T*>(pages.begin()), reinterpret_cast<T*>(pages.end()) - count,
+                           reinterpret_cast<T*>(pages.begin() + (pages.end() - pages.begin()) / 2) - count / 2}) {
         std::vector<uint8_t> at(items);
         std::vector<T> out(items), some(items, T{3}), expected(items), expected_some(some);
         for (size_t i = 0; i < count; ++i)

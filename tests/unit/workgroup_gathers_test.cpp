@@ -29,6 +29,13 @@ constexpr const char* round_of_a_cipher = R"(
         out[get_global_id(0)] = c;
     })";
 
+constexpr const char* step_of_a_search = R"(
+    kernel void k(global const int* first, global const int* targets, global const uchar* mask, global int* cost) {
+        int node = get_global_id(0);
+        if (mask[node])
+            for (int i = first[node]; i < first[node] + 4; ++i) cost[targets[i]] = 1;
+    })";
+
 TEST(Gathers, FromATable_AreLanesWhereTheyAreQuick) {
     EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_quick_gathers), one_with_lanes);
 }
@@ -73,26 +80,14 @@ TEST(Gathers, FromATableOfBytes_AreLanesWhereTheyAreQuick) {
 
 // With Zen 4, a gather or a scatter of no lane takes as long as one of 16, so that guards save nothing.
 TEST(Gathers, OfAllLanes_AreQuickOnProcessorsWhereThoseOfFewAreNot) {
-    constexpr const char* source = R"(
-        kernel void k(global const int* first, global const int* targets, global const uchar* mask, global int* cost) {
-            int node = get_global_id(0);
-            if (mask[node])
-                for (int i = first[node]; i < first[node] + 4; ++i) cost[targets[i]] = 1;
-        })";
-    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_with_lanes);
-    EXPECT_EQ(loops_of(source, processor_with_512_bits), one_without);
+    EXPECT_EQ(loops_of(step_of_a_search, processor_with_quick_gathers), one_with_lanes);
+    EXPECT_EQ(loops_of(step_of_a_search, processor_with_512_bits), one_without);
     EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_512_bits), one_with_lanes);
 }
 
 // A breadth-first search: few work-items have something to do. The loop's first iteration ran for vectors in which none has.
 TEST(Gathers, InLoopsThatNoLaneEnters_AreNotExecuted) {
-    constexpr const char* source = R"(
-        kernel void k(global const int* first, global const int* targets, global const uchar* mask, global int* cost) {
-            int node = get_global_id(0);
-            if (mask[node])
-                for (int i = first[node]; i < first[node] + 4; ++i) cost[targets[i]] = 1;
-        })";
-    Compiled program(source, processor_with_quick_gathers);
+    Compiled program(step_of_a_search, processor_with_quick_gathers);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_TRUE(std::regex_search(program.optimised(), std::regex(R"(label %lanes\.done[.a-z0-9]*, label %if\.some)")));
 }

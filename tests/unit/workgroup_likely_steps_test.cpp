@@ -176,9 +176,10 @@ TEST(LikelySteps, RowsAndColumnsOfAFlatIndex_AreAskedFor) {
                 const int by = divisor[0] == 'w' ? width : std::stoi(divisor);
                 const int pitch = std::abs(width) + 5;
                 std::vector<int> out(likely_items, -1), expected(likely_items);
-                for (int i = 0; i < likely_items; ++i)
-                    expected[static_cast<size_t>(i)] =
-                        in[static_cast<size_t>(middle + (i + shift) / by * pitch + (i + shift) % by)];
+                for (int i = 0; i < likely_items; ++i) {
+                    const int place = middle + (i + shift) / by * pitch + (i + shift) % by;
+                    expected[static_cast<size_t>(i)] = in[static_cast<size_t>(place)];
+                }
                 program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
                             Arguments().add(in.data() + middle).add(out.data()).add(width).add(pitch).add(shift));
                 ASSERT_EQ(out, expected) << "by " << by << ", shift " << shift;

@@ -64,6 +64,15 @@ protected:
         return error;
     }
 
+    template <class... Arguments>
+    void set_arguments(cl_kernel kernel, const Arguments&... arguments) {
+        cl_uint index = 0;
+        const auto set = [&](const auto& value) {
+            EXPECT_EQ(clSetKernelArg(kernel, index++, sizeof(value), &value), CL_SUCCESS);
+        };
+        (set(arguments), ...);
+    }
+
     template <class T>
     T image_info(cl_mem image, cl_image_info name) {
         T value{};

@@ -21,6 +21,7 @@ public:
     MiddleIteration(llvm::ScalarEvolution& evolution, unsigned depth)
         : llvm::SCEVRewriteVisitor<MiddleIteration>(evolution), depth_(depth) {}
 
+    // As SCEVRewriteVisitor wants it. NOLINTNEXTLINE(bugprone-derived-method-shadowing-base-method)
     const llvm::SCEV* visitAddRecExpr(const llvm::SCEVAddRecExpr* counter) {
         const unsigned count = counter->isAffine() ? trip_count(*counter->getLoop(), SE, depth_) : 0;
         if (count == 0)

@@ -47,7 +47,7 @@ std::optional<TablePlace> table_place_of(const llvm::LoadInst& load) {
 // The bits of an entry in a register, for `count` elements of `bits` bits; 0: they do not fit.
 unsigned entry_bits_of(unsigned bits, uint64_t count, Permutes permutes) {
     const auto fits = [&](unsigned entry_bits) {
-        constexpr unsigned registers_max = 4, narrow_registers_max = 2;
+        constexpr uint64_t registers_max = 4, narrow_registers_max = 2;
         return permutes == Permutes::words ? count <= narrow_registers_max * (narrow_register_bits / entry_bits)
                                            : count <= registers_max * (wide_register_bits / entry_bits);
     };

@@ -76,7 +76,8 @@ const ConstantTable* LaneAccesses::table_of(llvm::Instruction& instruction) {
         return nullptr;
     if (const auto access = of(*load); access && access->is_certain)
         return nullptr;
-    return (tables_[load] = std::make_unique<ConstantTable>(std::move(*table))).get();
+    known->second = std::make_unique<ConstantTable>(std::move(*table));
+    return known->second.get();
 }
 
 bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
