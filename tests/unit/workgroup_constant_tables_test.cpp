@@ -189,8 +189,10 @@ TEST(ConstantTables, AreReadAsOtherTypes) {
         constant uchar aligned[64] __attribute__((aligned(64))) = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17};
         kernel void k(global const uint* in, global uint* out) {
             size_t i = get_global_id(0);
-            out[i] = *(constant uint*)(aligned + (in[i] & 60));
+            constant uchar* place = aligned + (in[i] & 60);
+            out[i] = *(constant uint*)place;
         })";
+    EXPECT_GT(count(table_ir_of(source, processor_with_512_bits), one_register), 0U);
     const std::vector<uint32_t> in = random_indices();
     for (const std::string& processor : table_processors()) {
         const std::vector<uint32_t> out = looked_up<uint32_t>(source, processor);
