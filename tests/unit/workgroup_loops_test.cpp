@@ -322,5 +322,76 @@ TEST(Chains, AreManyOnManyPages) {
     }
 }
 
+// Loops around barriers ----------------------------------------------------------------------------
+
+// After the barrier, a work-item goes on with the rest of the iteration or with the next one, so it enters the loop at two places.
+std::string entered_at_two_places(bool has_sub_groups) {
+    return (has_sub_groups ? "uint _polder_sub_group_reduce_add_uint(uint x) __attribute__((const, convergent));\n"
+                             "__attribute__((intel_reqd_sub_group_size(8)))\n"
+                           : std::string{}) +
+           R"(kernel void k(global const uint* flags, global const uint* zeros, global const uint* in, global uint* out, uint n) {
+            local uint all[40];
+            const uint l = get_local_id(0);
+            uint x = in[l];
+            for (uint j = 0; j < n; ++j) {
+                x = x * 5 + j;
+                if (flags[j + zeros[l]]) {  // the same for all, which the compiler does not know
+                    all[l] = x;
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    const uint y = all[(l + 1) % 40];
+                    barrier(CLK_LOCAL_MEM_FENCE);
+                    x += )" +
+           (has_sub_groups ? "_polder_sub_group_reduce_add_uint(l)" : "(l & ~7) * 8 + 28") + R"(;
+                    if (y & 1) continue;
+                    x += y;
+                }
+                if (x & 2) out[l] += x; else x ^= 3 + j;
+            }
+            out[l] += x;
+        })";
+}
+
+TEST(LoopsAroundBarriers, AreEnteredAtSeveralPlaces) {
+    constexpr uint32_t size = 40;
+    const std::vector<uint32_t> flags{0, 1, 0, 0, 1, 1, 0, 1, 0}, zeros(size);
+    std::vector<uint32_t> in(size), expected(size);
+    for (uint32_t i = 0; i < size; ++i)
+        in[i] = i * i + 3 * i;
+    std::vector<uint32_t> x(in);
+    for (uint32_t j = 0; j < flags.size(); ++j) {
+        for (uint32_t& each : x)
+            each = each * 5 + j;
+        const std::vector<uint32_t> all(x);
+        for (uint32_t i = 0; i < size; ++i) {
+            if (flags[j]) {
+                x[i] += i / 8 * 64 + 28;
+                if (all[(i + 1) % size] & 1)
+                    continue;
+                x[i] += all[(i + 1) % size];
+            }
+            if (x[i] & 2)
+                expected[i] += x[i];
+            else
+                x[i] ^= 3 + j;
+        }
+    }
+    for (uint32_t i = 0; i < size; ++i)
+        expected[i] += x[i];
+    for (const bool has_sub_groups : {false, true})
+        for (const bool specialised : {false, true}) {
+            Compiled program(entered_at_two_places(has_sub_groups));
+            ASSERT_EQ(program.prepare("k", specialised, {size, 1, 1}), "");
+            EXPECT_GE(program.result().lanes.loops, 2U) << program.result().lanes.reason;
+            std::vector<uint32_t> out(size);
+            program.run({1, {size, 1, 1}, {size, 1, 1}}, Arguments()
+                                                             .add(flags.data())
+                                                             .add(zeros.data())
+                                                             .add(in.data())
+                                                             .add(out.data())
+                                                             .add(static_cast<uint32_t>(flags.size())));
+            EXPECT_EQ(out, expected) << has_sub_groups << specialised;
+        }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

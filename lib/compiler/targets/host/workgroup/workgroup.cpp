@@ -4,6 +4,7 @@
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/frame/group_order.h"
 #include "targets/host/workgroup/frame/lowering.h"
+#include "targets/host/workgroup/frame/natural_loops.h"
 #include "targets/host/workgroup/frame/opaque_sizes.h"
 #include "targets/host/workgroup/frame/simplify.h"
 #include "targets/host/workgroup/regions/common_steps.h"
@@ -21,6 +22,7 @@
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <llvm/ADT/PostOrderIterator.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -120,6 +122,14 @@ void close_loops(llvm::Function& function) {
         llvm::formLCSSARecursively(*loop, dominators, &loops, nullptr);
 }
 
+bool is_loop_over_work_items(const llvm::BasicBlock& header) {
+    return llvm::any_of(llvm::predecessors(&header), [](const llvm::BasicBlock* latch) {
+        llvm::MDNode* const id = latch->getTerminator()->getMetadata(llvm::LLVMContext::MD_loop);
+        return id && llvm::any_of(std::array{work_item_loop_tag, whole_sub_group_tag, sub_group_tag},
+                                  [&](const char* tag) { return llvm::findOptionMDForLoopID(id, tag) != nullptr; });
+    });
+}
+
 // Whether the work-group has so few work-items that computing a reciprocal for all of them would not pay.
 bool are_few(const Extent& local_size) {
     constexpr uint64_t few = 8;
@@ -168,6 +178,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     place_cuts(function, uniformity, cuts);
     const RegionStatistics statistics = form_work_item_loops(
         *lowered, uniformity, cuts, options.lanes == Lanes::none ? IdleLoops::executed : IdleLoops::skipped);
+    if (!cuts.empty())
+        make_loops_natural_within(is_loop_over_work_items, function, options.target_machine);
     if (const auto* size = llvm::dyn_cast<llvm::ConstantInt>(lowered->local_size[lowered->order[0]]))
         width = static_cast<uint32_t>(std::min<uint64_t>(width, std::bit_floor(size->getZExtValue())));
     LaneReport report;

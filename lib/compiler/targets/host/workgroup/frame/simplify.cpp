@@ -5,10 +5,9 @@
 #include "accumulators.h"
 #include "analyses.h"
 #include "narrow_counters.h"
+#include "natural_loops.h"
 #include "private_arrays.h"
 
-#include <llvm/ADT/PostOrderIterator.h>
-#include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
@@ -27,24 +26,13 @@
 #include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
-#include <llvm/Transforms/Scalar/Reg2Mem.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
-#include <llvm/Transforms/Utils/FixIrreducible.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
-#include <llvm/Transforms/Utils/LowerSwitch.h>
-#include <llvm/Transforms/Utils/Mem2Reg.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
-
-bool is_irreducible(llvm::Function& function) {
-    llvm::DominatorTree dominators(function);
-    llvm::LoopInfo loops(dominators);
-    llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
-    return llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, loops);
-}
 
 template <class T>
 void set_option(const char* name, T value) {
@@ -131,17 +119,6 @@ llvm::FunctionPassManager accumulator_pipeline() {
     return passes;
 }
 
-// Makes loops with several entries (`goto`) natural loops. FixIrreducible of LLVM 22 gives phi nodes wrong values where such loops
-// nest and a block branches to two entries, so it gets code without phi nodes: values that cross blocks are kept in memory until PromotePass.
-llvm::FunctionPassManager jump_pipeline() {
-    llvm::FunctionPassManager passes;
-    passes.addPass(llvm::LowerSwitchPass());
-    passes.addPass(llvm::RegToMemPass());
-    passes.addPass(llvm::FixIrreduciblePass());
-    passes.addPass(llvm::PromotePass());
-    return passes;
-}
-
 }  // namespace
 
 void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::FunctionAnalysisManager&)> use) {
@@ -159,10 +136,8 @@ void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
             accumulator_pipeline().run(function, functions);
         if (narrow_counters(function) > 0)
             functions.invalidate(function, llvm::PreservedAnalyses::none());
-        if (!is_irreducible(function))
-            return;
-        jump_pipeline().run(function, functions);
     });
+    make_loops_natural(function, target);
 }
 
 }  // namespace polder::compiler::workgroup

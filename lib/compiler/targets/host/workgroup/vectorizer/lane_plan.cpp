@@ -6,6 +6,7 @@
 #include "targets/host/workgroup/work_items/uniformity.h"
 #include "vectorizer.h"
 
+#include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/PostDominators.h>
@@ -33,6 +34,10 @@ public:
             return tl::unexpected(LaneObstacle{"the loop over the work-items has an unknown form"});
         if (plan_.kind == LoopKind::work_items && is_too_large())
             return tl::unexpected(LaneObstacle{"the code is too long to be compiled in lanes"});
+        llvm::LoopBlocksRPO order(plan_.loop);
+        order.perform(plan_.loops);
+        if (llvm::containsIrreducibleCFG<llvm::BasicBlock*>(order, *plan_.loops))
+            return tl::unexpected(LaneObstacle{"a loop has several entries"});
         if (!is_supported() || !find_masked_blocks() || !find_chunks())
             return tl::unexpected(LaneObstacle{reason_});
         plan_.privates.interleave([&](const llvm::BasicBlock* block) { return plan_.masked.contains(block); });
