@@ -360,11 +360,8 @@ const Query compute_queries[] = {
 
 // AMD's query: KiB that new buffers could get, together and in the largest block.
 std::array<size_t, 2> free_memory_kib(const Device& device) {
-    const memory::Allocator::Statistics pool = device.space().pool().statistics();
-    const uint64_t free_bytes = device.space().free_bytes().value;
-    // What is not reserved yet can be allocated in one piece.
-    const uint64_t largest = std::max(pool.largest_free.value, free_bytes - std::min(free_bytes, pool.free.value));
-    return {free_bytes / 1024, std::min(largest, free_bytes) / 1024};
+    memory::Space& space = device.space();
+    return {space.free_bytes().value / 1024, space.largest_free(space.pool().statistics()).value / 1024};
 }
 
 const Query memory_queries[] = {

@@ -28,11 +28,13 @@ Result<void> list(const std::vector<Entry>& all, cl_uint num_entries, Entry* ent
 
 cl_memory_space_polder describe(memory::Space& space) {
     const memory::Allocator::Statistics pool = space.pool().statistics();
-    const uint64_t free_bytes = space.free_bytes().value;
-    return {space.id().value, static_cast<cl_uint>(pool.live_blocks), space.total_bytes().value, pool.live.value,
-            pool.live_peak.value, free_bytes,
-            // Memory that is not reserved yet can be allocated in one piece.
-            std::max(pool.largest_free.value, free_bytes - std::min(free_bytes, pool.free.value))};
+    return {space.id().value,
+            static_cast<cl_uint>(pool.live_blocks),
+            space.total_bytes().value,
+            pool.live.value,
+            pool.live_peak.value,
+            space.free_bytes().value,
+            space.largest_free(pool).value};
 }
 
 bool is_used_by(const memory::Space& space, const Context& context) {

@@ -360,6 +360,20 @@ TEST_F(Oversubscription, FreeMemoryIsTheTrueFigure) {
     EXPECT_EQ(free_kib()[0], (memory_bytes - bytes) / 1024);
 }
 
+// A region that was reserved for a buffer and has none now is released when a larger buffer needs its memory.
+TEST_F(Oversubscription, FreeMemoryIsOnePieceWhenNoBufferIsLeft) {
+    for (const size_t size : {memory_bytes - MiB, memory_bytes}) {
+        {
+            const OwnedMem buffer = make_buffer(size);
+            run(1, "number", mem(buffer), cl_int{0});
+            finish();
+        }
+        const cl_memory_space_polder space = spaces()[1];
+        EXPECT_EQ(space.free_bytes, memory_bytes);
+        EXPECT_EQ(space.largest_free_bytes, memory_bytes);
+    }
+}
+
 // Each thread has a context of its own; all of them share the devices.
 TEST_F(Oversubscription, ContextsInThreadsShareTheDevices) {
     constexpr size_t thread_count = 4;

@@ -10,6 +10,7 @@
 #include <memory/allocation_policy.h>
 #include <memory/allocator.h>
 
+#include <algorithm>
 #include <polder/driver.h>
 #include <polder/types.h>
 
@@ -58,6 +59,14 @@ public:
     // total_bytes: the size of the memory. free_bytes: the bytes that new buffers could still get.
     [[nodiscard]] virtual ByteCount total_bytes() const = 0;
     [[nodiscard]] virtual ByteCount free_bytes() const = 0;
+    // The largest buffer that could be allocated now, given the pool's statistics. Regions without blocks in use are released when a request needs
+    // their memory, so only what is free beside such blocks does not count.
+    [[nodiscard]] ByteCount largest_free(const Allocator::Statistics& now) const {
+        const uint64_t free = free_bytes().value;
+        const bool is_empty = now.live_blocks == 0 && now.deferred_blocks == 0;
+        const uint64_t scattered = is_empty ? 0 : std::min(free, now.inactive_split.value);
+        return ByteCount{std::max(std::min(free, now.largest_free.value), free - scattered)};
+    }
     [[nodiscard]] virtual SpaceActivity activity() const = 0;
     // Makes system calls, or calls the device's driver.
     [[nodiscard]] virtual SpaceBudget budget() const = 0;
