@@ -380,8 +380,11 @@ TEST(LoopsAroundBarriers, AreEnteredAtSeveralPlaces) {
     for (const bool has_sub_groups : {false, true})
         for (const bool specialised : {false, true}) {
             Compiled program(entered_at_two_places(has_sub_groups));
-            ASSERT_EQ(program.prepare("k", specialised, {size, 1, 1}), "");
-            EXPECT_GE(program.result().lanes.loops, 2U) << program.result().lanes.reason;
+            ASSERT_EQ(program.prepare("k", specialised, {size, 1, 1}, WorkGroupOptions::Ends::ragged,
+                                      Lanes::wherever_possible),
+                      "");
+            EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+            EXPECT_GT(program.result().lanes.loops, 0U);
             std::vector<uint32_t> out(size);
             program.run({1, {size, 1, 1}, {size, 1, 1}}, Arguments()
                                                              .add(flags.data())
@@ -391,6 +394,38 @@ TEST(LoopsAroundBarriers, AreEnteredAtSeveralPlaces) {
                                                              .add(static_cast<uint32_t>(flags.size())));
             EXPECT_EQ(out, expected) << has_sub_groups << specialised;
         }
+}
+
+// Work-items that have nothing to do return before the barrier, the others run a loop first.
+TEST(LoopsAroundBarriers, WorkItemsThatReturnBefore_LeaveTheOthersTheirLanes) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, uint n) {
+            local uint all[64];
+            const uint i = get_global_id(0), l = get_local_id(0);
+            if (i >= n) return;
+            uint x = 0;
+            for (uint j = 0; j < n; ++j) x += in[j] * (i ^ j);
+            all[l] = x;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[i] = x + 3 * all[0];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 2U);
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    constexpr uint32_t count = 128, size = 64;
+    std::vector<uint32_t> in(count), own(count);
+    std::iota(in.begin(), in.end(), 5U);
+    for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
+        std::vector<uint32_t> out(count), expected(count);
+        for (uint32_t i = 0; i < n; ++i) {
+            own[i] = 0;
+            for (uint32_t j = 0; j < n; ++j)
+                own[i] += in[j] * (i ^ j);
+            expected[i] = own[i] + 3 * own[i / size * size];
+        }
+        program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+        EXPECT_EQ(out, expected) << n;
+    }
 }
 
 }  // namespace

@@ -138,14 +138,19 @@ private:
 
     // Registers ---------------------------------------------------------------------------------------
 
-    // Whether only some work-items of a loop store to `variable`; the others reach another cut, or none. Loops that contain loops do
-    // not count, because the vectorizer does not handle such a store of a value that an inner loop computes.
+    // Whether only some work-items of a loop store to `variable`; the others reach another cut, or none. The vectorizer does not handle such a store
+    // of a value that an inner loop computes, so loops that contain loops count only for the number of the next cut, which is a constant.
     static bool is_changed_by_some(const llvm::AllocaInst& variable, const llvm::LoopInfo& loops,
                                    const llvm::DominatorTree& dominators) {
+        const bool holds_constants = llvm::all_of(variable.users(), [](const llvm::User* user) {
+            const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+            return !store || llvm::isa<llvm::Constant>(store->getValueOperand());
+        });
         return llvm::any_of(variable.users(), [&](const llvm::User* user) {
             const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
             const llvm::Loop* loop = store ? loops.getLoopFor(store->getParent()) : nullptr;
-            return loop && loop->isInnermost() && llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
+            return loop && (loop->isInnermost() || holds_constants) &&
+                   llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
                    !dominators.dominates(store->getParent(), loop->getLoopLatch());
         });
     }
