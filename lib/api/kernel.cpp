@@ -48,6 +48,9 @@ Result<void> set_buffer(Kernel& kernel, cl_uint index, size_t size, const void* 
         // CL_INVALID_ARG_VALUE: the kernel writes to an object created with CL_MEM_IMMUTABLE_EXT.
         if ((object->flags() & immutable) && writes(kernel.info().arguments[index].access))
             return fail(Status::invalid_arg_value);
+        // CL_MAX_SIZE_RESTRICTION_EXCEEDED: the buffer is larger than SPIR-V's MaxByteOffset permits.
+        if (object->size() > kernel.info().arguments[index].bytes_max)
+            return fail(Status::max_size_restriction_exceeded);
     }
     kernel.set_buffer(index, buffer);
     return {};
@@ -156,6 +159,9 @@ Result<void> set_local(Kernel& kernel, cl_uint index, size_t size, const void* v
     // CL_INVALID_ARG_VALUE: arg_value of a __local argument is not null.
     if (value)
         return fail(Status::invalid_arg_value);
+    // CL_MAX_SIZE_RESTRICTION_EXCEEDED: arg_size is larger than SPIR-V's MaxByteOffset permits.
+    if (size > kernel.info().arguments[index].bytes_max)
+        return fail(Status::max_size_restriction_exceeded);
     kernel.set_local(index, size);
     return {};
 }

@@ -53,6 +53,23 @@ protected:
             ADD_FAILURE() << build_log(made);
         return made;
     }
+    // From the binary for the first device.
+    OwnedProgram from_binary_of(cl_program program) {
+        std::vector<size_t> sizes(devices.size());
+        EXPECT_EQ(
+            clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizes.size() * sizeof(size_t), sizes.data(), nullptr),
+            CL_SUCCESS);
+        std::vector<unsigned char> bytes(sizes[0]);
+        std::vector<unsigned char*> places(devices.size());
+        places[0] = bytes.data();
+        EXPECT_EQ(
+            clGetProgramInfo(program, CL_PROGRAM_BINARIES, places.size() * sizeof places[0], places.data(), nullptr),
+            CL_SUCCESS);
+        cl_int status = CL_INVALID_VALUE, error = CL_INVALID_VALUE;
+        const cl_program made = from_binary(devices[0], bytes, &status, &error);
+        EXPECT_EQ(error, CL_SUCCESS);
+        return made;
+    }
     // The module is refused, and the log says why.
     void expect_refused(const std::string& bytes, const std::string& what) {
         OwnedProgram program = from_il(bytes);
@@ -171,6 +188,40 @@ TEST_F(Spirv, OtherFunctionsOfLlvm_CannotBeImported) {
         ASSERT_NE(at, std::string::npos);
         module.replace(at, std::string_view(to).size(), to);
         expect_refused(module, "the name '" + std::string(to) + "' is reserved");
+    }
+}
+
+TEST_F(Spirv, MemoryLargerThanMaxByteOffset_CannotBeAnArgument) {
+    OwnedProgram program = from_il(module_file("max_byte_offset"));
+    const cl_ulong second_limit = 12;
+    EXPECT_EQ(clSetProgramSpecializationConstant(program, 5, sizeof second_limit, &second_limit), CL_SUCCESS);
+    ASSERT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS) << build_log(program);
+    // The limits are in the program's binary, too.
+    OwnedProgram copy = from_binary_of(program);
+    ASSERT_EQ(clBuildProgram(copy, 1, devices.data(), "", nullptr, nullptr), CL_SUCCESS) << build_log(copy);
+    const cl_uint four = 4;
+    OwnedMem memory12 = make_buffer(12, CL_MEM_READ_WRITE), memory16 = make_buffer(16, CL_MEM_READ_WRITE),
+             memory20 = make_buffer(20, CL_MEM_READ_WRITE);
+    ASSERT_EQ(clEnqueueFillBuffer(queue, memory12, &four, 4, 0, 12, 0, nullptr, nullptr), CL_SUCCESS);
+    for (const cl_program each : {static_cast<cl_program>(program), static_cast<cl_program>(copy)}) {
+        cl_int error = CL_INVALID_VALUE;
+        OwnedKernel kernel = clCreateKernel(each, "limited", &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), memory16.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), memory20.in()), CL_MAX_SIZE_RESTRICTION_EXCEEDED);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), nullptr), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), memory16.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), memory12.in()), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 1, sizeof(cl_mem), memory16.in()), CL_MAX_SIZE_RESTRICTION_EXCEEDED);
+        EXPECT_EQ(clSetKernelArg(kernel, 2, 32, nullptr), CL_SUCCESS);
+        EXPECT_EQ(clSetKernelArg(kernel, 2, 36, nullptr), CL_MAX_SIZE_RESTRICTION_EXCEEDED);
+        EXPECT_EQ(clSetKernelArg(kernel, 3, sizeof(cl_mem), memory20.in()), CL_SUCCESS);
+        // The arguments that were refused have left the others in place.
+        const size_t one = 1;
+        EXPECT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        cl_uint result = 0;
+        EXPECT_EQ(clEnqueueReadBuffer(queue, memory16, CL_TRUE, 0, 4, &result, 0, nullptr, nullptr), CL_SUCCESS);
+        EXPECT_EQ(result, 7u);
     }
 }
 

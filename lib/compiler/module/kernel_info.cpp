@@ -146,6 +146,8 @@ KernelArgument argument_info(const llvm::Argument& argument) {
         info.access = argument.use_empty() ? Access::none : Access::read_write;
     else if (is_plain_pointer)
         info.access = access_of(argument);
+    if (const MDNode* limits = kernel.getMetadata(argument_bytes_max); limits != nullptr && is_plain_pointer)
+        info.bytes_max = number_at(*limits, index);
     set_size(info, argument);
     return info;
 }

@@ -11,6 +11,9 @@
 
 namespace polder::compiler {
 
+// A kernel's metadata: a number for each argument, KernelArgument::bytes_max. Only kernels from SPIR-V have it.
+constexpr const char* argument_bytes_max = "kernel_arg_bytes_max";
+
 [[nodiscard]] bool is_kernel(const llvm::Function& function);
 
 // All kernels that `module` defines, sorted by name.

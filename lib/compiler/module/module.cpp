@@ -38,8 +38,9 @@ namespace polder::compiler {
 template <Same<KernelArgument> T>
 auto fields_of(T& argument) {
     return std::tie(argument.kind, argument.offset, argument.size, argument.alignment, argument.access,
-                    argument.address_space, argument.image_access, argument.image_type, argument.type_name,
-                    argument.name, argument.is_const, argument.is_restrict, argument.is_volatile, argument.is_pipe);
+                    argument.bytes_max, argument.address_space, argument.image_access, argument.image_type,
+                    argument.type_name, argument.name, argument.is_const, argument.is_restrict, argument.is_volatile,
+                    argument.is_pipe);
 }
 
 template <Same<KernelInfo> T>
@@ -64,7 +65,7 @@ auto fields_of(T& parts) {
 
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x06";
+constexpr std::string_view magic = "POLDER\x1a\x07";
 
 // The properties that a binary must share with this process: ABI version, LLVM version, and processor.
 std::string compatibility() {

@@ -1,7 +1,10 @@
 // Kernels' metadata: Clang's forms (kernel_arg_…, reqd_work_group_size, vec_type_hint), read by module/kernel_info.cpp.
 #include "functions.h"
 #include "image.h"
+#include "module/kernel_info.h"
 
+#include <algorithm>
+#include <limits>
 #include <llvm/IR/Constants.h>
 
 namespace polder::compiler::spirv {
@@ -10,13 +13,16 @@ namespace {
 using llvm::Metadata;
 using Numbers = llvm::SmallVector<uint32_t, 3>;
 
-Metadata* number_metadata(llvm::LLVMContext& context, uint32_t value) {
-    return llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), value));
+template <class Number>
+Metadata* number_metadata(llvm::LLVMContext& context, Number value) {
+    return llvm::ConstantAsMetadata::get(
+        llvm::ConstantInt::get(llvm::IntegerType::get(context, sizeof value * 8), value));
 }
 
-void set_numbers(llvm::Function& kernel, const char* kind, llvm::ArrayRef<uint32_t> values) {
+template <class List>
+void set_numbers(llvm::Function& kernel, const char* kind, const List& values) {
     llvm::SmallVector<Metadata*, 8> operands;
-    for (const uint32_t value : values)
+    for (const auto value : values)
         operands.push_back(number_metadata(kernel.getContext(), value));
     kernel.setMetadata(kind, llvm::MDNode::get(kernel.getContext(), operands));
 }
@@ -157,12 +163,30 @@ std::string qualifiers(Translation& translation, uint32_t id) {
     return text;
 }
 
+// MaxByteOffset and MaxByteOffsetId: no byte of the parameter's memory beyond it is accessed, so larger memory is an error. Several
+// declarations all hold.
+uint64_t memory_bytes_max(Translation& translation, const Instruction& head, uint32_t id) {
+    uint64_t least = std::numeric_limits<uint64_t>::max();
+    for (const Decoration& each : translation.annotations().decorations(id)) {
+        if (each.kind != spv::DecorationMaxByteOffset && each.kind != spv::DecorationMaxByteOffsetId)
+            continue;
+        const auto value = each.kind == spv::DecorationMaxByteOffset ? std::optional<uint64_t>{each.operand(0)}
+                                                                     : translation.integer(each.operand(0));
+        if (value)
+            least = std::min(least, *value);
+        else
+            translation.refuse(head, "the operand of MaxByteOffsetId is not a constant");
+    }
+    return least;
+}
+
 }  // namespace
 
 void describe_kernel(Translation& translation, const Instruction& head, llvm::Function& kernel,
                      std::span<const uint32_t> parameters) {
     Numbers spaces;
     std::vector<std::string> access, types, names, all_qualifiers;
+    llvm::SmallVector<uint64_t, 8> limits;
     for (const llvm::Argument& argument : kernel.args()) {
         const uint32_t id = parameters[argument.getArgNo()];
         if (!is_parameter(argument))
@@ -176,6 +200,7 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
         types.push_back(type_name(translation, translation.type_of(id)));
         names.push_back(translation.annotations().name(id));
         all_qualifiers.push_back(qualifiers(translation, id));
+        limits.push_back(memory_bytes_max(translation, head, id));
     }
     set_numbers(kernel, "kernel_arg_addr_space", spaces);
     set_strings(kernel, "kernel_arg_access_qual", access);
@@ -189,6 +214,8 @@ void describe_kernel(Translation& translation, const Instruction& head, llvm::Fu
             set_strings(kernel, "kernel_arg_name", names);
         }
     set_strings(kernel, "kernel_arg_type", types);
+    if (std::ranges::any_of(limits, [](uint64_t limit) { return limit != std::numeric_limits<uint64_t>::max(); }))
+        set_numbers(kernel, argument_bytes_max, limits);
     for (const ExecutionMode& mode : translation.annotations().execution_modes(head.result))
         apply_mode(translation, head, kernel, mode);
     apply_constant_size(translation, kernel);

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <polder/code.h>
@@ -62,6 +63,8 @@ struct KernelArgument {
     // How the kernel and its callees access the memory that a global or constant pointer points to.
     // `none`: not at all. `read`: they never write. Never `overwrite`.
     Access access = Access::read_write;
+    // The largest size of the memory that a pointer may be set to: SPIR-V's decoration MaxByteOffset.
+    uint64_t bytes_max = std::numeric_limits<uint64_t>::max();
 
     std::string image_type;  // "image2d_t", ...; empty for anything but images
 
