@@ -425,8 +425,40 @@ TEST(LoopsAroundBarriers, WorkItemsThatReturnBefore_LeaveTheOthersTheirLanes) {
         }
         program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
         EXPECT_EQ(out, expected) << n;
-    }
-}
 
-}  // namespace
+        // As in x264: sums that leave the barriers out where the rest fits a warp of a GPU.
+        constexpr const char* sums_of_warps = R"(
+    kernel void k(global const int* in, global int* out) {
+        local int buffer[256];
+        volatile local int* a = buffer;
+        int x = get_local_id(0);
+        a[x] = in[get_global_id(0)];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int n = get_local_size(0);
+        while (n > 1) {
+            n >>= 1;
+            if (x < n) a[x] += a[x + n];
+            if (n > 32) barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (x == 0) out[get_group_id(0)] = a[0];
+    })";
+
+        TEST(WarpLoops, AddEachElementOnce_InGroupsOfAnyAndOfAKnownSize) {
+            constexpr uint64_t size = 256, groups = 3;
+            std::vector<int> in(size * groups);
+            for (size_t i = 0; i < in.size(); ++i)
+                in[i] = static_cast<int>(i * i % 1009);
+            for (const bool is_specialised : {false, true}) {
+                Compiled program(sums_of_warps);
+                ASSERT_EQ(program.prepare("k", is_specialised, {size, 1, 1}, WorkGroupOptions::Ends::whole), "");
+                std::vector<int> out(groups);
+                program.run({1, {size * groups, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+                for (size_t group = 0; group < groups; ++group)
+                    EXPECT_EQ(out[group],
+                              std::accumulate(in.begin() + group * size, in.begin() + (group + 1) * size, 0))
+                        << "group " << group << (is_specialised ? " of a known size" : "");
+            }
+        }
+
+    }  // namespace
 }  // namespace polder::compiler::workgroup::test

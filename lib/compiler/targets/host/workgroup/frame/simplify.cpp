@@ -7,6 +7,7 @@
 #include "narrow_counters.h"
 #include "natural_loops.h"
 #include "private_arrays.h"
+#include "warp_loops.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -97,6 +98,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     llvm::LoopPassManager small;
     small.addPass(llvm::IndVarSimplifyPass());
     small.addPass(llvm::LoopDeletionPass());
+    small.addPass(KeepWarpLoops());
     small.addPass(UnrollForPrivateArrays());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
