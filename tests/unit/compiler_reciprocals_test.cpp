@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -12,13 +13,14 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-// Quotients by a kernel with -cl-fast-relaxed-math, one work-item for each.
+// Quotients by a kernel, by default with -cl-fast-relaxed-math and one work-item for each.
 std::vector<float> quotients(const std::string& statement, const std::vector<float>& dividends,
-                             const std::vector<float>& divisors, size_t items) {
+                             const std::vector<float>& divisors, size_t items,
+                             const char* options = "-cl-fast-relaxed-math") {
     const Outcome built = build("kernel void k(global const float* n, global const float* d, global float* out) {\n"
                                 "  size_t i = get_global_id(0); " +
                                     statement + " }",
-                                "-cl-fast-relaxed-math");
+                                options);
     EXPECT_EQ(built.status, Status::success) << built.log;
     std::vector<float> out(dividends.size());
     Launch{built, "k"}.set(0, dividends.data()).set(1, divisors.data()).set(2, out.data()).run(items, items);
@@ -61,6 +63,75 @@ TEST(Reciprocals, LogisticFunctionIsZeroWhereTheExponentialIsInfinite) {
         EXPECT_NEAR(once[i], logistic, 1e-6) << x[i];
         EXPECT_NEAR(out[i], x[i] * logistic, 1e-6 * std::abs(x[i])) << x[i];
     }
+}
+
+TEST(Reciprocals, OfRootsOfZeroAndInfinity_AreInfinityAndZero) {
+    std::vector<float> numbers, dividends;
+    for (size_t i = 0; i < 24; ++i) {
+        constexpr float special[] = {0, infinity, 4, -0.0F};
+        numbers.push_back(special[i % 4]);
+        dividends.push_back(i % 8 < 4 ? 1.0F : -3.0F);
+    }
+    const auto check = [&](const char* options, const std::string& statement, size_t items) {
+        SCOPED_TRACE(statement + " " + options);
+        const std::vector<float> out = quotients(statement, dividends, numbers, items, options);
+        for (size_t i = 0; i < out.size(); ++i)
+            if (numbers[i] == 4)
+                EXPECT_NEAR(out[i], dividends[i] / 2, 1e-6) << i;
+            else
+                EXPECT_EQ(out[i], dividends[i] / std::sqrt(numbers[i])) << i;
+    };
+    for (const char* const options : {"-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"}) {
+        check(options, "out[i] = n[i] / sqrt(d[i]);", 24);
+        check(options, "vstore3(vload3(i, n) / sqrt(vload3(i, d)), i, out);", 8);
+        // Without lanes, so that the divisions are of single numbers.
+        check(options, "for (size_t j = 0; j < 24; ++j) { if (out[j] == 77) break; out[j] = n[j] / sqrt(d[j]); }", 1);
+    }
+    // As in a search for the nearest: the limit, where the length is 0.
+    const std::vector<float> zeros(16, 0);
+    for (const float q : quotients("out[i] = min(1.0f / sqrt(d[i]), 1e6f);", zeros, zeros, 16))
+        EXPECT_EQ(q, 1e6F);
+}
+
+TEST(Reciprocals, OfRootsOfNegativeNumbers_AreNaN) {
+    const std::vector<float> ones(16, 1), numbers(16, -1);
+    for (const float q : quotients("out[i] = n[i] / sqrt(d[i]);", ones, numbers, 16))
+        EXPECT_TRUE(std::isnan(q)) << q;
+}
+
+// 2.5 ULP of the division and 3 of the root.
+TEST(Reciprocals, OfRoots_AreWithinTheirBound) {
+    std::mt19937 random(8);
+    std::vector<float> dividends, numbers;
+    for (size_t i = 0; i < 16384; ++i) {
+        const auto bits = static_cast<uint32_t>(random());
+        dividends.push_back(std::bit_cast<float>((bits & 0x807FFFFFU) | ((100 + bits % 50) << 23U)));
+        numbers.push_back(std::bit_cast<float>(1 + static_cast<uint32_t>(random()) % 0x7F7FFFFEU) + 0x1p-126F);
+    }
+    const std::vector<float> out = quotients("out[i] = n[i] / sqrt(d[i]);", dividends, numbers, numbers.size());
+    double worst = 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+        const double exact = static_cast<double>(dividends[i]) / std::sqrt(static_cast<double>(numbers[i]));
+        const auto near = static_cast<float>(std::abs(exact));
+        if (near < 0x1p-125F || near > 0x1p126F)
+            continue;
+        const double ulp = static_cast<double>(std::nextafter(near, infinity)) - static_cast<double>(near);
+        worst = std::max(worst, std::abs(static_cast<double>(out[i]) - exact) / ulp);
+    }
+    EXPECT_LE(worst, 5.5);
+}
+
+// Their reciprocals are infinite. The estimates of processors without AVX-512 take them for 0, and the step from there is NaN.
+TEST(Reciprocals, OfTheSmallestNumbers_AreInfiniteWithAvx512) {
+    if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq") ||
+        std::getenv("POLDER_CPU_TARGET") != nullptr)
+        GTEST_SKIP();
+    const std::vector<float> ones(16, 1);
+    std::vector<float> divisors(16, 1e-40F);
+    divisors[3] = -1e-45F;
+    const std::vector<float> out = quotients("out[i] = n[i] / d[i];", ones, divisors, 16);
+    for (size_t i = 0; i < out.size(); ++i)
+        EXPECT_EQ(out[i], i == 3 ? -infinity : infinity) << i;
 }
 
 TEST(Reciprocals, OfNaNAreNaN) {

@@ -1,5 +1,5 @@
-// A vector of any number of lanes is cut into parts that fit a register. The reciprocal of each part is the processor's estimate and one step
-// of Newton's method; the parts are joined again and multiplied with the dividends. Halves are divided as floats.
+// A vector of any number of lanes is cut into parts that fit a register. The reciprocal of each part, or of its root, is the processor's estimate
+// and one step of Newton's method, multiplied with the dividend. Halves are divided as floats.
 #include "reciprocals.h"
 
 #include <llvm/ADT/DenseMap.h>
@@ -20,24 +20,27 @@ namespace {
 
 using namespace llvm::PatternMatch;
 
+bool is_root(const llvm::Value* value) { return match(value, m_Intrinsic<llvm::Intrinsic::sqrt>()); }
+
+// Those that LLVM computes from an estimate: vectors; by a root also numbers, and also where there may be infinities.
 bool is_approximate_division(const llvm::Instruction& instruction) {
-    // Those that LLVM computes from an estimate.
-    if (instruction.getOpcode() != llvm::Instruction::FDiv || !instruction.hasAllowReciprocal() ||
-        !instruction.hasNoInfs())
+    if (instruction.getOpcode() != llvm::Instruction::FDiv || !instruction.hasAllowReciprocal())
         return false;
-    const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
-    if (!type || !(type->getElementType()->isFloatTy() || type->getElementType()->isHalfTy()))
-        return false;
-    // The compiler computes divisions by constants.
+    const llvm::Type* const type = instruction.getType();
     const llvm::Value* const divisor = instruction.getOperand(1);
-    return !llvm::isa<llvm::Constant>(divisor) && !match(divisor, m_Intrinsic<llvm::Intrinsic::sqrt>());
+    if (is_root(divisor))
+        return type->getScalarType()->isFloatTy() && !llvm::isa<llvm::ScalableVectorType>(type);
+    // The compiler computes divisions by constants.
+    return llvm::isa<llvm::FixedVectorType>(type) && instruction.hasNoInfs() && !llvm::isa<llvm::Constant>(divisor) &&
+           (type->getScalarType()->isFloatTy() || type->getScalarType()->isHalfTy());
 }
 
 // Replaces the divisions of one function. Divisions by the same vector in a block share its reciprocal.
 class Divisions {
 public:
-    Divisions(llvm::LLVMContext& context, unsigned lanes_max, bool has_avx512vl)
-        : builder_(context), lanes_max_(lanes_max), has_avx512vl_(has_avx512vl) {
+    Divisions(llvm::LLVMContext& context, unsigned lanes_max, const llvm::MCSubtargetInfo& processor)
+        : builder_(context), lanes_max_(lanes_max), has_avx512vl_(processor.checkFeatures("+avx512vl")),
+          has_avx512dq_(processor.checkFeatures("+avx512dq")) {
         llvm::FastMathFlags flags;
         flags.setAllowContract();
         builder_.setFastMathFlags(flags);
@@ -46,29 +49,59 @@ public:
     void replace(llvm::Instruction& division) {
         builder_.SetInsertPoint(&division);
         llvm::Type* const type = division.getType();
-        const auto* const vector = llvm::cast<llvm::FixedVectorType>(type);
-        llvm::Type* const wide = llvm::FixedVectorType::get(builder_.getFloatTy(), vector->getNumElements());
-        llvm::Value*& known = reciprocals_[{division.getParent(), division.getOperand(1)}];
-        if (!known)
-            known = reciprocal(builder_.CreateFPExt(division.getOperand(1), wide));
-        llvm::Value* quotient = known;
-        if (!match(division.getOperand(0), m_FPOne()))
-            quotient = builder_.CreateFMul(builder_.CreateFPExt(division.getOperand(0), wide), known);
-        quotient = builder_.CreateFPTrunc(quotient, type);
+        llvm::Value* const divisor = division.getOperand(1);
+        llvm::Value* const dividend =
+            match(division.getOperand(0), m_FPOne())
+                ? nullptr
+                : builder_.CreateFPExt(division.getOperand(0), type->getWithNewType(builder_.getFloatTy()));
+        llvm::Value* const quotient = builder_.CreateFPTrunc(
+            is_root(divisor) ? by_root(dividend, division) : by_number(dividend, division), type);
         quotient->takeName(&division);
         division.replaceAllUsesWith(quotient);
         division.eraseFromParent();
     }
 
 private:
+    // Without a dividend, of 1.
+    llvm::Value* by_number(llvm::Value* dividend, llvm::Instruction& division) {
+        llvm::Value* const divisor = division.getOperand(1);
+        llvm::Value*& known = reciprocals_[{division.getParent(), divisor}];
+        if (!known)
+            known = in_parts(builder_.CreateFPExt(divisor, divisor->getType()->getWithNewType(builder_.getFloatTy())),
+                             [&](llvm::Value* part) { return refined(part); });
+        return dividend ? builder_.CreateFMul(dividend, known) : known;
+    }
+
+    // Newton's step from the estimate r of 1 / sqrt(a) is -r / 2 * (a r r - 3), where the factor is -2 but for at most 3 * 2^-12. The dividend is
+    // multiplied first, while the factor is computed.
+    llvm::Value* by_root(llvm::Value* dividend, llvm::Instruction& division) {
+        llvm::Value* const root = division.getOperand(1);
+        auto& [half, factor] = root_factors_[{division.getParent(), root}];
+        if (!half) {
+            llvm::Value* const radicand = llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0);
+            llvm::Type* const type = radicand->getType();
+            llvm::Value* const start = in_parts(radicand, [&](llvm::Value* part) { return estimate(part, Of::root); });
+            llvm::Value* const product = builder_.CreateFMul(builder_.CreateFMul(radicand, start), start);
+            factor = smaller(builder_.CreateFSub(product, llvm::ConstantFP::get(type, 3)),
+                             llvm::ConstantFP::get(type, -2 + 0x1p-8));
+            half = builder_.CreateFMul(start, llvm::ConstantFP::get(type, -0.5));
+        }
+        return builder_.CreateFMul(dividend ? builder_.CreateFMul(dividend, half) : half, factor);
+    }
+
     // Of any number of lanes: filled up to a power of two, and in parts of at most a register.
-    llvm::Value* reciprocal(llvm::Value* divisor) {
-        const unsigned lanes = llvm::cast<llvm::FixedVectorType>(divisor->getType())->getNumElements();
+    llvm::Value* in_parts(llvm::Value* all, llvm::function_ref<llvm::Value*(llvm::Value*)> compute) {
+        if (!all->getType()->isVectorTy()) {
+            auto* const one = llvm::FixedVectorType::get(all->getType(), 1);
+            llvm::Value* const alone = builder_.CreateInsertElement(llvm::PoisonValue::get(one), all, uint64_t{0});
+            return builder_.CreateExtractElement(in_parts(alone, compute), uint64_t{0});
+        }
+        const unsigned lanes = llvm::cast<llvm::FixedVectorType>(all->getType())->getNumElements();
         const unsigned filled = std::max(4U, static_cast<unsigned>(llvm::PowerOf2Ceil(lanes)));
         const unsigned part = std::min(filled, lanes_max_);
         llvm::SmallVector<llvm::Value*, 4> parts;
         for (unsigned first = 0; first < lanes; first += part)
-            parts.push_back(refined(lanes == part ? divisor : shuffle(divisor, first, part, lanes)));
+            parts.push_back(compute(lanes == part ? all : shuffle(all, first, part, lanes)));
         llvm::Value* const joined = llvm::concatenateVectors(builder_, parts);
         const unsigned made = llvm::cast<llvm::FixedVectorType>(joined->getType())->getNumElements();
         return made == lanes ? joined : shuffle(joined, 0, lanes, lanes);
@@ -85,36 +118,65 @@ private:
     // Newton's step from the estimate, whose error term is at most 1.5 * 2^-12. Its square is added where it is more than 2^-14.
     llvm::Value* refined(llvm::Value* divisor) {
         llvm::Type* const type = divisor->getType();
-        llvm::Value* const start = estimate(divisor);
+        llvm::Value* const start = estimate(divisor, Of::number);
         llvm::Value* const error =
             builder_.CreateFSub(llvm::ConstantFP::get(type, 1), builder_.CreateFMul(divisor, start));
-        llvm::Value* const limit = llvm::ConstantFP::get(type, 0x1p-8);
-        llvm::Value* limited = builder_.CreateSelect(builder_.CreateFCmpOLT(error, limit), error, limit);
+        llvm::Value* limited = nearer_to_zero(error, llvm::ConstantFP::get(type, 0x1p-8));
         if (!has_14_bits(llvm::cast<llvm::FixedVectorType>(type)->getNumElements()))
             limited = builder_.CreateFAdd(builder_.CreateFMul(limited, limited), limited);
         return builder_.CreateFAdd(builder_.CreateFMul(start, limited), start);
     }
 
+    // The limit if the value is NaN.
+    llvm::Value* smaller(llvm::Value* value, llvm::Value* limit) {
+        return builder_.CreateSelect(builder_.CreateFCmpOLT(value, limit), value, limit);
+    }
+
+    // Like `smaller`; with AVX-512 also the limit if the value is -infinity, which the error term is for a divisor whose reciprocal is infinite.
+    llvm::Value* nearer_to_zero(llvm::Value* value, llvm::Value* limit) {
+        const unsigned lanes = llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements();
+        if (!has_avx512dq_ || !has_14_bits(lanes))
+            return smaller(value, limit);
+        const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512_mask_range_ps_512
+                        : lanes == 8 ? llvm::Intrinsic::x86_avx512_mask_range_ps_256
+                                     : llvm::Intrinsic::x86_avx512_mask_range_ps_128;
+        llvm::Value* const smaller_of_sizes_with_its_sign = builder_.getInt32(0b0110);
+        llvm::Value* const all = llvm::ConstantInt::getAllOnesValue(builder_.getIntNTy(std::max(8U, lanes)));
+        llvm::SmallVector<llvm::Value*> arguments{value, limit, smaller_of_sizes_with_its_sign,
+                                                  llvm::Constant::getNullValue(value->getType()), all};
+        if (lanes == 16)
+            arguments.push_back(builder_.getInt32(4));  // the current rounding mode
+        return builder_.CreateIntrinsic(id, {}, arguments);
+    }
+
+    enum class Of : uint8_t { number, root };
+
     bool has_14_bits(unsigned lanes) const { return lanes == 16 || has_avx512vl_; }
 
-    llvm::Value* estimate(llvm::Value* divisor) {
+    llvm::Value* estimate(llvm::Value* divisor, Of of) {
+        using namespace llvm::Intrinsic;
         llvm::Type* const type = divisor->getType();
         const unsigned lanes = llvm::cast<llvm::FixedVectorType>(type)->getNumElements();
+        const auto choose = [&](ID number, ID root) { return of == Of::root ? root : number; };
         if (has_14_bits(lanes)) {
-            const auto id = lanes == 16  ? llvm::Intrinsic::x86_avx512_rcp14_ps_512
-                            : lanes == 8 ? llvm::Intrinsic::x86_avx512_rcp14_ps_256
-                                         : llvm::Intrinsic::x86_avx512_rcp14_ps_128;
+            const ID id = lanes == 16  ? choose(x86_avx512_rcp14_ps_512, x86_avx512_rsqrt14_ps_512)
+                          : lanes == 8 ? choose(x86_avx512_rcp14_ps_256, x86_avx512_rsqrt14_ps_256)
+                                       : choose(x86_avx512_rcp14_ps_128, x86_avx512_rsqrt14_ps_128);
             llvm::Value* const all = llvm::ConstantInt::getAllOnesValue(builder_.getIntNTy(std::max(8U, lanes)));
             return builder_.CreateIntrinsic(id, {}, {divisor, llvm::Constant::getNullValue(type), all});
         }
-        return builder_.CreateIntrinsic(
-            lanes == 8 ? llvm::Intrinsic::x86_avx_rcp_ps_256 : llvm::Intrinsic::x86_sse_rcp_ps, {}, {divisor});
+        const ID id =
+            lanes == 8 ? choose(x86_avx_rcp_ps_256, x86_avx_rsqrt_ps_256) : choose(x86_sse_rcp_ps, x86_sse_rsqrt_ps);
+        return builder_.CreateIntrinsic(id, {}, {divisor});
     }
 
     llvm::IRBuilder<> builder_;
     unsigned lanes_max_;
     bool has_avx512vl_;
-    llvm::DenseMap<std::pair<llvm::BasicBlock*, llvm::Value*>, llvm::Value*> reciprocals_;
+    bool has_avx512dq_;
+    using Place = std::pair<llvm::BasicBlock*, llvm::Value*>;
+    llvm::DenseMap<Place, llvm::Value*> reciprocals_;
+    llvm::DenseMap<Place, std::pair<llvm::Value*, llvm::Value*>> root_factors_;
 };
 
 }  // namespace
@@ -131,7 +193,7 @@ void divide_by_estimates(llvm::Function& function, const llvm::TargetMachine& ma
     const uint64_t bits =
         machine.getTargetTransformInfo(function).getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector);
     Divisions divisions(function.getContext(), static_cast<unsigned>(std::clamp<uint64_t>(bits / 32, 4, 16)),
-                        machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"));
+                        *machine.getMCSubtargetInfo());
     for (llvm::Instruction* const division : found)
         divisions.replace(*division);
 }
