@@ -1,6 +1,6 @@
 // What a small kernel costs to compile: build, kernel object and first launch, as the Khronos suite does it thousands of times.
 //
-//   OCL_ICD_VENDORS=build/packaging/vendors POCL_KERNEL_CACHE=0 build/tests/bench/small_kernels_bench [rounds]
+//   OCL_ICD_VENDORS=build/packaging/vendors POCL_KERNEL_CACHE=0 build/tests/bench/small_kernels_bench [rounds [kind]]
 //
 // Each row is a kind of kernel of one of that suite's tests, with a few built-in functions. The kinds take turns, and each round of a kind
 // has a source of its own, so that nothing is found in a cache of programs. Prints the best and the median milliseconds of the build and
@@ -130,6 +130,7 @@ void measure(const OneDevice& machine, cl_command_queue queue, cl_mem buffer, co
 
 int main(int argc, char** argv) {
     const unsigned rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 20;
+    const std::string only = argc > 2 ? argv[2] : "";  // a kind's name, to count its instructions
     const OneDevice machine;
     const cl_command_queue queue = machine.make_queue();
     const cl_mem buffer = machine.buffer(1 << 16);
@@ -139,10 +140,13 @@ int main(int argc, char** argv) {
     measure(machine, queue, buffer, kinds[0], 2, first);
     for (unsigned round = first_number; round < rounds + first_number; ++round)
         for (size_t i = 0; i < all.size(); ++i)
-            measure(machine, queue, buffer, kinds[i], round, all[i]);
+            if (only.empty() || only == kinds[i].name)
+                measure(machine, queue, buffer, kinds[i], round, all[i]);
     std::printf("%-12s %16s %16s %22s\n", "ms", "build", "first launch", "processor: build, launch");
     double sums[4] = {};
     for (size_t i = 0; i < all.size(); ++i) {
+        if (all[i].build.empty())
+            continue;
         const double build = median(all[i].build) / 1000, launch = median(all[i].launch) / 1000;
         const double figures[4] = {best(all[i].build) / 1000, best(all[i].launch) / 1000,
                                    median(all[i].build_processor) / 1000, median(all[i].launch_processor) / 1000};

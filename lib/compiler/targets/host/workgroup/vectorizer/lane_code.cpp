@@ -28,6 +28,13 @@ void forget_guards(llvm::Instruction& copy) {
         copy.setHasNoUnsignedWrap(false);
 }
 
+// Whether `instruction` has the same effect when it is executed once as when it is executed for one lane after the other. memcpy does not overlap.
+bool is_same_for_all_lanes(const llvm::Instruction& instruction, const LaneShapes& shapes) {
+    const auto* const access = llvm::dyn_cast<llvm::MemIntrinsic>(&instruction);
+    return access != nullptr && !access->isVolatile() && !llvm::isa<llvm::MemMoveInst>(access) &&
+           llvm::all_of(access->args(), [&](const llvm::Use& argument) { return shapes.of(argument).is_uniform(); });
+}
+
 // A number for which LLVM has something better than a division, in all lanes.
 bool is_harmless_divisor(const llvm::Value& divisor) {
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&divisor);
@@ -284,7 +291,7 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
         return;
     }
     const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
-    if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold))
+    if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold) && !is_same_for_all_lanes(instruction, shapes_))
         serial_calls_.insert(callee->getName().str());
     emit_lane_by_lane(instruction, llvm::isSafeToSpeculativelyExecute(&instruction) ? nullptr : mask);
 }
@@ -307,7 +314,7 @@ llvm::Value* LaneCode::emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID 
     return made;
 }
 
-// Executes `instruction` for each lane in `mask`, in order.
+// Executes `instruction` for each lane in `mask`, in order, or once if there is any and one has the effect of all.
 void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask) {
     const bool has_result = !instruction.getType()->isVoidTy();
     llvm::Value* result = has_result ? llvm::PoisonValue::get(wide(instruction.getType())) : nullptr;
@@ -332,10 +339,11 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
         result = call_rare(builder_, llvm::cast<llvm::CallInst>(instruction), operands, mask ? *mask : *all_lanes(),
                            rare_values_);
     }
-    for (unsigned lane = 0; lane < width_ && !is_rare; ++lane) {
+    const bool is_once = is_same_for_all_lanes(instruction, shapes_);
+    for (unsigned lane = 0; lane < (is_once ? 1 : width_) && !is_rare; ++lane) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         llvm::BasicBlock* after = nullptr;
-        if (mask) {
+        if (mask && !is_once) {
             auto* active = llvm::BasicBlock::Create(function_.getContext(), "lane", &function_);
             after = llvm::BasicBlock::Create(function_.getContext(), "lane.done", &function_);
             builder_.CreateCondBr(builder_.CreateExtractElement(mask, lane), active, after);
@@ -349,7 +357,7 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
         copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
         builder_.Insert(copy);
         llvm::Value* joined = has_result ? builder_.CreateInsertElement(result, copy, lane) : nullptr;
-        if (mask) {
+        if (after) {
             builder_.CreateBr(after);
             llvm::BasicBlock* end = builder_.GetInsertBlock();
             builder_.SetInsertPoint(after);
