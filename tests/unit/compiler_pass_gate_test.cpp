@@ -246,12 +246,12 @@ TEST(OptimizationGate, ConditionsStayInALoopOverRowsThatHasMostOftenOneRound) {
 
 TEST(MachinePool, AMachineThatWasReturned_IsUsedAgainForTheSameTargetAlone) {
     MachinePool pool;
-    std::unique_ptr<llvm::TargetMachine> machine = pool.take(host());
+    EmittingMachine machine = pool.take(host());
     const llvm::TargetMachine* const first = machine.get();
     pool.put(std::move(machine));
     Host other = host();
     other.features.clear();
-    const std::unique_ptr<llvm::TargetMachine> others = pool.take(other);
+    const EmittingMachine others = pool.take(other);
     EXPECT_NE(others.get(), first);
     EXPECT_EQ(others->getTargetFeatureString(), "");
     EXPECT_EQ(pool.take(host()).get(), first);
@@ -261,7 +261,7 @@ TEST(MachinePool, MachinesWithoutOptimisation_AndThoseOfFailedCompilations_AreNo
     MachinePool pool;
     const llvm::TargetMachine* first = nullptr;
     // A machine of the same size often gets the address of one that was destroyed, so others are kept meanwhile.
-    std::vector<std::unique_ptr<llvm::TargetMachine>> others;
+    std::vector<EmittingMachine> others;
     {
         const PooledMachine machine(pool, host());
         machine->setOptLevel(llvm::CodeGenOptLevel::None);
@@ -283,7 +283,7 @@ TEST(MachinePool, MachinesWithoutOptimisation_AndThoseOfFailedCompilations_AreNo
 
 TEST(MachinePool, KeepsAFewMachines_AndNoneAfterClear) {
     MachinePool pool;
-    std::vector<std::unique_ptr<llvm::TargetMachine>> machines;
+    std::vector<EmittingMachine> machines;
     for (size_t i = 0; i <= MachinePool::size_max; ++i) {
         machines.push_back(pool.take(host()));
         machines.back()->Options.EmitStackSizeSection = false;  // marks the machines of this test
@@ -292,7 +292,7 @@ TEST(MachinePool, KeepsAFewMachines_AndNoneAfterClear) {
         pool.put(std::move(machine));
     const auto kept = [&] {
         size_t count = 0;
-        std::vector<std::unique_ptr<llvm::TargetMachine>> taken;
+        std::vector<EmittingMachine> taken;
         for (size_t i = 0; i <= MachinePool::size_max; ++i) {
             taken.push_back(pool.take(host()));
             count += taken.back()->Options.EmitStackSizeSection ? 0 : 1;
@@ -306,25 +306,71 @@ TEST(MachinePool, KeepsAFewMachines_AndNoneAfterClear) {
     EXPECT_EQ(kept(), 0u);
 }
 
-// A machine keeps what it computed of each set of features, and what it knows of a module must not enter the code of the next.
-TEST(MachinePool, TheCodeOfAUsedMachine_IsThatOfANewOne) {
+// A machine keeps what it computed of each set of features, and what it or its code generator knows of a module must not enter the code of the
+// next. The modules have constants in memory, a table of jumps, several functions, calls, and long blocks.
+std::vector<std::string> modules_of_many_kinds() {
     const std::string narrow =
         "define <8 x float> @g(<8 x float> %a) #0 {\n  %r = fmul <8 x float> %a, %a\n  ret <8 x float> %r\n}\n"
         "attributes #0 = { \"target-features\"=\"-avx,-avx2,-avx512f\" }\n";
+    const std::string constants =
+        "@table = internal constant [4 x float] [float 1.0, float 2.5, float 7.0, float 0.5]\n"
+        "declare float @outside(float)\n"
+        "define internal float @callee(float %a) noinline {\n"
+        "  %b = call float @outside(float %a)\n  %c = fmul float %b, 0x3FE62E4300000000\n"
+        "  ret float %c\n}\n"
+        "define float @f(i64 %i) {\n  %p = getelementptr float, ptr @table, i64 %i\n"
+        "  %a = load float, ptr %p\n  %b = call float @callee(float %a)\n"
+        "  %v = alloca [64 x float], align 64\n  store volatile float %b, ptr %v\n"
+        "  %c = fadd float %b, 0x3F55F48960000000\n  ret float %c\n}\n";
+    std::string jumps = "define i32 @f(i32 %x, ptr %p) {\n  switch i32 %x, label %none [\n";
+    std::string blocks;
+    for (int i = 0; i < 12; ++i) {
+        const std::string number = std::to_string(i);
+        jumps += "    i32 " + number + ", label %b" + number + "\n";
+        blocks += "b" + number + ":\n  store volatile i32 " + std::to_string(i * i * 7 + 1) + ", ptr %p\n  ret i32 " +
+                  std::to_string(i * 31 % 13) + "\n";
+    }
+    jumps += "  ]\nnone:\n  ret i32 0\n" + blocks + "}\n";
+    return {narrow, function_of(3), constants, jumps, function_of(501), constants, function_of(20)};
+}
+
+TEST(MachinePool, TheCodeOfAUsedMachine_IsThatOfANewOne) {
     MachinePool pool;
-    std::unique_ptr<llvm::TargetMachine> used = pool.take(host());
-    std::unique_ptr<llvm::TargetMachine> fresh = create_host_target_machine();
-    for (const std::string& before : {narrow, function_of(3)}) {
-        llvm::LLVMContext context;
-        emit(*parse(before, context), *used);
+    const EmittingMachine used = pool.take(host());
+    for (const std::string& text : modules_of_many_kinds()) {
+        const EmittingMachine fresh{create_host_target_machine()};
+        std::vector<std::string> objects;
+        for (const EmittingMachine* machine : {&used, &fresh}) {
+            llvm::LLVMContext context;
+            const std::unique_ptr<llvm::Module> module = parse(text, context);
+            ASSERT_NE(module, nullptr) << text;
+            PassGate gate(*module);
+            context.setOptPassGate(gate);
+            objects.push_back(machine->emitter().emit(*module).value_or(""));
+        }
+        EXPECT_EQ(objects[0], objects[1]) << text;
+        EXPECT_FALSE(objects[0].empty());
     }
-    std::vector<std::string> objects;
-    for (llvm::TargetMachine* machine : {used.get(), fresh.get()}) {
+}
+
+TEST(ObjectEmitter, ItsListOfPassesServesManyModules_OfOneLevel_WithoutDebugInformation) {
+    const EmittingMachine machine{create_host_target_machine()};
+    const auto lists_made_after = [&](const std::string& text) {
         llvm::LLVMContext context;
-        objects.push_back(emit(*parse(function_of(20), context), *machine));
-    }
-    EXPECT_EQ(objects[0], objects[1]);
-    EXPECT_FALSE(objects[0].empty());
+        EXPECT_TRUE(machine.emitter().emit(*parse(text, context)));
+        return machine.emitter().lists_made();
+    };
+    EXPECT_EQ(lists_made_after(function_of(3)), 1U);
+    EXPECT_EQ(lists_made_after(function_of(7)), 1U);
+    const std::string debug = "define void @f() {\n  ret void\n}\n!llvm.dbg.cu = !{!0}\n!llvm.module.flags = !{!2}\n"
+                              "!0 = distinct !DICompileUnit(language: DW_LANG_C99, file: !1, emissionKind: FullDebug)\n"
+                              "!1 = !DIFile(filename: \"a.cl\", directory: \"/\")\n"
+                              "!2 = !{i32 2, !\"Debug Info Version\", i32 3}\n";
+    EXPECT_EQ(lists_made_after(debug), 2U);
+    EXPECT_EQ(lists_made_after(debug), 3U);
+    EXPECT_EQ(lists_made_after(function_of(9)), 3U);
+    machine->setOptLevel(llvm::CodeGenOptLevel::None);
+    EXPECT_EQ(lists_made_after(function_of(9)), 4U);
 }
 
 }  // namespace

@@ -18,21 +18,21 @@ MachinePool& MachinePool::get() {
     return *instance;
 }
 
-std::unique_ptr<llvm::TargetMachine> MachinePool::take(const Host& target) {
+EmittingMachine MachinePool::take(const Host& target) {
     {
         const Lock lock(mutex_);
         const auto found = std::ranges::find_if(machines_, [&](const auto& each) { return is_for(*each, target); });
         if (found != machines_.end()) {
             std::swap(*found, machines_.back());
-            std::unique_ptr<llvm::TargetMachine> machine = std::move(machines_.back());
+            EmittingMachine machine = std::move(machines_.back());
             machines_.pop_back();
             return machine;
         }
     }
-    return create_target_machine(target);
+    return EmittingMachine{create_target_machine(target)};
 }
 
-void MachinePool::put(std::unique_ptr<llvm::TargetMachine> machine) {
+void MachinePool::put(EmittingMachine machine) {
     if (machine->getOptLevel() != llvm::CodeGenOptLevel::Default)
         return;
     const Lock lock(mutex_);
@@ -41,7 +41,7 @@ void MachinePool::put(std::unique_ptr<llvm::TargetMachine> machine) {
 }
 
 void MachinePool::clear() {
-    std::vector<std::unique_ptr<llvm::TargetMachine>> destroyed;
+    std::vector<EmittingMachine> destroyed;
     destroyed.reserve(size_max);
     const Lock lock(mutex_);
     destroyed.swap(machines_);

@@ -6,12 +6,35 @@
 #pragma once
 
 #include "host.h"
+#include "object_emitter.h"
 
 #include <base/mutex.h>
 
+#include <utility>
 #include <vector>
 
 namespace polder::compiler {
+
+// A target machine with its code generator.
+class EmittingMachine {
+public:
+    explicit EmittingMachine(std::unique_ptr<llvm::TargetMachine> machine)
+        : parts_(std::make_unique<Parts>(std::move(machine))) {}
+
+    [[nodiscard]] llvm::TargetMachine& operator*() const { return *parts_->machine; }
+    [[nodiscard]] llvm::TargetMachine* operator->() const { return parts_->machine.get(); }
+    [[nodiscard]] llvm::TargetMachine* get() const { return parts_->machine.get(); }
+    [[nodiscard]] ObjectEmitter& emitter() const { return parts_->emitter; }
+
+private:
+    struct Parts {
+        explicit Parts(std::unique_ptr<llvm::TargetMachine> its_machine)
+            : machine(std::move(its_machine)), emitter(*machine) {}
+        std::unique_ptr<llvm::TargetMachine> machine;
+        ObjectEmitter emitter;  // destroyed before the machine
+    };
+    std::unique_ptr<Parts> parts_;
+};
 
 class MachinePool {
 public:
@@ -22,14 +45,14 @@ public:
     MachinePool() { machines_.reserve(size_max); }
 
     // A machine for this triple, processor and features: a kept one, or a new one.
-    [[nodiscard]] std::unique_ptr<llvm::TargetMachine> take(const Host& target) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] EmittingMachine take(const Host& target) POLDER_EXCLUDES(mutex_);
     // Keeps the machine. Destroys it when it was used without optimisation, because it then has another instruction selector, or when there is no room.
-    void put(std::unique_ptr<llvm::TargetMachine> machine) POLDER_EXCLUDES(mutex_);
+    void put(EmittingMachine machine) POLDER_EXCLUDES(mutex_);
     void clear() POLDER_EXCLUDES(mutex_);
 
 private:
     Mutex mutex_;
-    std::vector<std::unique_ptr<llvm::TargetMachine>> machines_ POLDER_GUARDED_BY(mutex_);
+    std::vector<EmittingMachine> machines_ POLDER_GUARDED_BY(mutex_);
 };
 
 // A machine for one compilation. It returns to the pool unless an exception ends the compilation; after a crash no destructor runs.
@@ -42,10 +65,11 @@ public:
 
     [[nodiscard]] llvm::TargetMachine& operator*() const { return *machine_; }
     [[nodiscard]] llvm::TargetMachine* operator->() const { return machine_.get(); }
+    [[nodiscard]] ObjectEmitter& emitter() const { return machine_.emitter(); }
 
 private:
     MachinePool& pool_;
-    std::unique_ptr<llvm::TargetMachine> machine_;
+    EmittingMachine machine_;
     const int exceptions_;
 };
 

@@ -38,7 +38,6 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/InstIterator.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/DataExtractor.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
@@ -157,18 +156,12 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     return verified(module, "the last passes");
 }
 
-Result<std::string> emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
-    llvm::SmallVector<char, 0> object;
-    llvm::raw_svector_ostream stream(object);
-    llvm::legacy::PassManager passes;
-    passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
-    if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-        return fail(Status::out_of_resources, "no code generator for this processor");
+Result<std::string> emit_object(llvm::Module& module, ObjectEmitter& emitter) {
     PassGate gate(module);
     module.getContext().setOptPassGate(gate);
-    passes.run(module);
+    auto object = emitter.emit(module);
     module.getContext().setOptPassGate(llvm::getGlobalPassGate());
-    return std::string{object.data(), object.size()};
+    return object;
 }
 
 // The sum of the stack frames of all functions in `object`, from its .stack_sizes section.
@@ -247,7 +240,7 @@ public:
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
         times_.begin("machine code");
-        POLDER_ASSIGN(object, emit_object(*module_, *machine_));
+        POLDER_ASSIGN(object, emit_object(*module_, machine_.emitter()));
         times_.end();
         POLDER_LOG(timing, "kernel %s: %s", request_.kernel.name.c_str(), times_.text().c_str());
         if (!diagnostics_.empty())
