@@ -183,5 +183,21 @@ TEST_F(CompilerRecentBuilds, ABuildWithTheSameOptions_ReadsItsOwnSource) {
     EXPECT_NE(wrong.log.find("missing"), std::string::npos);
 }
 
+TEST(CompilerLink, OneObjectWithoutProgramVariables_KeepsItsBitcode) {
+    const auto bitcode_of = [](const std::shared_ptr<const Module>& module) {
+        return static_cast<const CompiledModule&>(*module).bitcode();
+    };
+    const Outcome plain = compile_object("kernel void k(global int* a) { a[0] = 7; }");
+    EXPECT_EQ(bitcode_of(link_objects({plain.module}).module), bitcode_of(plain.module));
+    // An empty variable has no bytes, but is taken out, too.
+    for (const char* const variable : {"global int v = 3;", "struct E {}; global struct E v;"}) {
+        const Outcome object = compile_object(
+            std::string{variable} + " kernel void k(global ulong* a) { *a = (ulong)&v; }", "-cl-std=CL3.0");
+        ASSERT_EQ(object.status, Status::success) << object.log;
+        EXPECT_TRUE(bitcode_of(link_objects({object.module}).module).find("_polder_program_variables") !=
+                    std::string_view::npos);
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::test

@@ -213,6 +213,8 @@ private:
 
 }  // namespace
 
+bool has_program_variables(const llvm::Module& module) { return llvm::any_of(module.globals(), is_program_variable); }
+
 Result<ProgramVariables> extract_program_variables(llvm::Module& module) { return Extraction{module}.run(); }
 
 }  // namespace polder::compiler

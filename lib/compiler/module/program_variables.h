@@ -17,6 +17,9 @@ namespace polder::compiler {
 
 inline constexpr const char* program_variables_function = "_polder_program_variables";
 
+// Whether the module has such variables; else extract_program_variables does not change it.
+[[nodiscard]] bool has_program_variables(const llvm::Module& module);
+
 [[nodiscard]] Result<ProgramVariables> extract_program_variables(llvm::Module& module);
 
 }  // namespace polder::compiler

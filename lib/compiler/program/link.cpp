@@ -54,15 +54,17 @@ Result<void> check_sub_group_sizes(std::span<const KernelInfo> kernels, std::str
 }
 
 // The executable keeps the target-neutral form. Kernels are examined in the host form, which contains the built-ins, for all targets, so
-// that the results are the same.
-Result<CompiledModule::Parts> make_executable(llvm::Module& module, std::string& log) {
+// that the results are the same. `only`: what the module was read from, if that is one object, whose bitcode needs not be written again when
+// nothing is taken out of it.
+Result<CompiledModule::Parts> make_executable(llvm::Module& module, const CompiledModule* only, std::string& log) {
+    const bool is_unchanged = only != nullptr && !has_program_variables(module);
     auto variables = extract_program_variables(module);
     if (!variables)
         return fail(variables.error());
     POLDER_TRY(verified(module, "taking out program-scope variables"));
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::executable;
-    parts.bitcode = write_bitcode(module);
+    parts.bitcode = is_unchanged ? std::string{only->bitcode()} : write_bitcode(module);
     POLDER_TRY(lower_for_host(module, log));
     parts.kernels = kernel_infos(module);
     parts.blocks = block_infos(module);
@@ -82,7 +84,8 @@ Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const 
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::library;
     if (!options.makes_library) {
-        auto made = make_executable(**whole, log);
+        const CompiledModule* const only = input.modules.size() == 1 ? &impl(input.modules.front()) : nullptr;
+        auto made = make_executable(**whole, only, log);
         if (!made)
             return fail(made.error());
         parts = std::move(*made);
