@@ -1,6 +1,7 @@
 // Convolutions of three dimensions as products of matrices: the places under the kernel become the columns of a matrix
 // [taps][images * places], a few images at a time so that the matrix stays below a bound. One product is over all places of these images,
 // so that small images fill tiles too. Two dimensions are images of one layer (PyTorch makes one dimension into two).
+#include "convolution_direct.h"
 #include "gemm.h"
 #include "native.h"
 #include "pointwise.h"
@@ -26,21 +27,6 @@ struct Divisor {
         magic = static_cast<uint32_t>((uint64_t{1} << 32) * ((uint64_t{1} << shift) - d) / d + 1);
     }
     uint32_t d, magic = 0, shift = 0;
-};
-
-// One dimension: `in` is the larger image's size, `out` the smaller one's.
-struct Axis {
-    int64_t in, kernel, out, stride, padding, dilation;
-    [[nodiscard]] bool is_plain() const { return kernel == 1 && stride == 1 && padding == 0; }
-};
-// c: the channels of the larger image. A tap is a channel and a place in the kernel.
-struct Window {
-    int64_t c;
-    Axis z, y, x;
-    [[nodiscard]] int64_t taps() const { return c * z.kernel * y.kernel * x.kernel; }
-    [[nodiscard]] int64_t places() const { return z.out * y.out * x.out; }
-    [[nodiscard]] int64_t voxels() const { return z.in * y.in * x.in; }
-    [[nodiscard]] bool is_deep() const { return z.in != 1 || z.out != 1 || z.kernel != 1; }
 };
 
 // The kernels' structure of the same name. A layer is the y and x of one z.
@@ -174,11 +160,11 @@ int64_t images_at_once(const Window& window, const Tensor& image) {
     return std::clamp<int64_t>(images, 1, image.size(0));
 }
 
-// Calls work(image part, small part, weight part) for each part of the batch and each group.
+// Calls work(image part, small part, weight part) for each group and for `step` images at a time.
 template <typename Work>
 void for_each_part(const Tensor& image, const Tensor& weight, const Tensor& small, const Parameters& p,
-                   const Window& window, const Work& work) {
-    const int64_t step = images_at_once(window, image), outputs = weight.size(0) / p.groups;
+                   const Window& window, int64_t step, const Work& work) {
+    const int64_t outputs = weight.size(0) / p.groups;
     for (int64_t n = 0; n < image.size(0); n += step) {
         const int64_t count = std::min(step, image.size(0) - n);
         for (int64_t g = 0; g < p.groups; ++g)
@@ -202,11 +188,20 @@ bool has_many_places(const Window& window) { return window.places() % 16 == 0 ||
 void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, const Tensor& out, const Parameters& p) {
     const Window window = window_of(image, weight, out, p);
     const int64_t outputs = weight.size(0) / p.groups;
+    const bool is_direct = suits_direct(opencl_device(image), image.scalar_type(), window);
+    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
     int64_t first_output = 0;
-    for_each_part(image, weight, out, p, window, [&](const Tensor& in, const Tensor& part, const Tensor& w) {
+    for_each_part(image, weight, out, p, window, step, [&](const Tensor& in, const Tensor& part, const Tensor& w) {
         Tensor added;
         if (bias.defined())
-            added = bias.narrow(0, first_output, outputs).reshape({outputs, 1});
+            added = bias.narrow(0, first_output, outputs);
+        if (is_direct && !is_plain(window)) {
+            convolve_directly(in, {w, w.stride(0), w.stride(1), false}, added, part, window);
+            first_output = (first_output + outputs) % weight.size(0);
+            return;
+        }
+        if (added.defined())
+            added = added.reshape({outputs, 1});
         first_output = (first_output + outputs) % weight.size(0);
         const c10::Scalar beta = bias.defined() ? 1 : 0;
         if (is_plain(window) && has_many_places(window)) {
@@ -222,14 +217,26 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
     const Window window = window_of(image, weight, small, p);
     const auto type = image.scalar_type(), exact = compute_type(type);
+    // With a stride of 1 it is the convolution of the gradient with the kernel turned, for as many outputs as the image has channels.
+    const auto turned = [](const Axis& axis) -> Axis {
+        return {axis.out, axis.kernel, axis.in, 1, axis.dilation * (axis.kernel - 1) - axis.padding, axis.dilation};
+    };
+    const Window back{weight.size(0) / p.groups, turned(window.z), turned(window.y), turned(window.x)};
+    const bool is_direct = !is_plain(window) && window.y.stride == 1 && window.x.stride == 1 && back.y.padding >= 0 &&
+                           back.x.padding >= 0 && suits_direct(opencl_device(image), type, back);
     // Taps that were each rounded to half precision would make their sum inaccurate.
-    if (type != exact && !is_plain(window)) {
+    if (type != exact && !is_plain(window) && !is_direct) {
         const Tensor sums = at::empty(image.sizes(), image.options().dtype(exact));
         backward_image(small.to(exact), weight.to(exact), sums, p);
         image.copy_(sums);
         return;
     }
-    for_each_part(image, weight, small, p, window, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
+    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
+    for_each_part(image, weight, small, p, window, step, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
+        if (is_direct) {
+            convolve_directly(from, {w, w.stride(1), w.stride(0), true}, {}, to, back);
+            return;
+        }
         const Tensor transposed = as_matrix(w).t();
         if (is_plain(window) && has_many_places(window)) {
             multiply({transposed.unsqueeze(0), as_matrices(from), as_matrices(to)});
@@ -243,12 +250,19 @@ void backward_image(const Tensor& small, const Tensor& weight, const Tensor& ima
 
 void backward_weight(const Tensor& small, const Tensor& image, const Tensor& grad_weight, const Parameters& p) {
     const Window window = window_of(image, grad_weight, small, p);
+    const bool is_direct = suits_direct_weights(opencl_device(image), image.scalar_type(), window, image.size(0));
+    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
     int64_t parts_done = 0;
-    for_each_part(image, grad_weight, small, p, window, [&](const Tensor& in, const Tensor& from, const Tensor& to) {
-        const Tensor out = to.view({to.size(0), window.taps()});
-        const bool is_first = parts_done++ < p.groups;
-        multiply({as_matrix_of_places(from), unfolded(in, window).t(), out, out, 1, is_first ? 0 : 1});
-    });
+    for_each_part(image, grad_weight, small, p, window, step,
+                  [&](const Tensor& in, const Tensor& from, const Tensor& to) {
+                      if (is_direct) {
+                          weight_gradient_directly(in, from, to, window);
+                          return;
+                      }
+                      const Tensor out = to.view({to.size(0), window.taps()});
+                      const bool is_first = parts_done++ < p.groups;
+                      multiply({as_matrix_of_places(from), unfolded(in, window).t(), out, out, 1, is_first ? 0 : 1});
+                  });
 }
 
 int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {

@@ -90,6 +90,21 @@ kernel void max_pool_grad(global const X_T* grad, global const long* indices, gl
 kernel void adaptive_max_pool_grad(global const X_T* grad, global const long* indices, global X_T* out, Pool P) {
   SUM_OF_CHOSEN(adaptive_windows)
 }
+// The same on a processor, for each channel: a window adds to the place that it chose, one window after another.
+kernel __attribute__((reqd_work_group_size(16, 1, 1)))
+void chosen_grad(global const X_T* grad, global const long* indices, global X_T* out, int windows, int places) {
+  int lane = get_local_id(0);
+  out += get_group_id(0) * places;
+  grad += get_group_id(0) * windows;
+  indices += get_group_id(0) * windows;
+  for (int place = lane; place < places; place += 16) STOREX(out, place, (T)0);
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  if (lane == 0)
+    for (int window = 0; window < windows; ++window) {
+      long place = indices[window];
+      if (place >= 0 && place < places) STOREX(out, place, LOADX(out, place) + LOADX(grad, window));
+    }
+}
 // What a window's sum is divided by.
 inline long padded_length(long w, Axis A) {
   long begin = w * A.stride - A.padding;
@@ -214,6 +229,22 @@ std::tuple<Tensor&, Tensor&> max_pool_out(const Tensor& image, IntArrayRef kerne
     give(indices, places);
     return {out, indices};
 }
+// The gradient of pools that keep the place of each window's element; `kernel` is the kernel of devices that have an item for each place. Sums in a type of
+// less precision would be rounded after each window.
+void sum_of_chosen(const char* kernel, const Tensor& grad, const Tensor& indices, const Tensor& out, const Pool& pool) {
+    const int64_t windows = pool.z.out * pool.y.out * pool.x.out, places = pool.z.in * pool.y.in * pool.x.in;
+    const bool is_small = places < INT32_MAX && windows < INT32_MAX;
+    if (!opencl_device(grad).is_gpu && is_small && compute_type(grad.scalar_type()) == grad.scalar_type()) {
+        Launch launch = launch_of(grad, "chosen_grad");
+        launch.read(grad).read(indices).written(out);
+        launch.value(static_cast<int32_t>(windows)).value(static_cast<int32_t>(places));
+        launch.run({16 * static_cast<size_t>(out.numel() / places), 1, 1}, {16, 1, 1});
+        return;
+    }
+    Launch launch = launch_of(grad, kernel);
+    launch.read(grad).read(indices).written(out);
+    run_places(launch, pool, out);
+}
 template <size_t dims>
 Tensor& max_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
                               IntArrayRef padding, IntArrayRef dilation, bool, const Tensor& indices, Tensor& out) {
@@ -222,9 +253,7 @@ Tensor& max_pool_backward_out(const Tensor& grad, const Tensor& image, IntArrayR
     const Tensor g = grad.contiguous(), places = indices.contiguous(), result = dense_like(out);
     if (g.numel() == 0)
         return out.zero_();
-    Launch launch = launch_of(g, "max_pool_grad");
-    launch.read(g).read(places).written(result);
-    run_places(launch, pool_of(dims, image, g, kernel, stride, padding, dilation), image);
+    sum_of_chosen("max_pool_grad", g, places, result, pool_of(dims, image, g, kernel, stride, padding, dilation));
     give(out, result);
     return out;
 }
@@ -341,9 +370,7 @@ Tensor& adaptive_max_pool_backward_out(const Tensor& grad, const Tensor& image, 
     if (grad.numel() == 0)
         return out.zero_();
     const Tensor g = grad.contiguous(), places = indices.contiguous(), result = dense_like(out);
-    Launch launch = launch_of(g, "adaptive_max_pool_grad");
-    launch.read(g).read(places).written(result);
-    run_places(launch, pool_of(dims, image, g, {1}, {}, {}, {}), image);
+    sum_of_chosen("adaptive_max_pool_grad", g, places, result, pool_of(dims, image, g, {1}, {}, {}, {}));
     give(out, result);
     return out;
 }
