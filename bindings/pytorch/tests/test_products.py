@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 PROGRAM = """
 import itertools
@@ -51,7 +52,8 @@ compare_all(torch.bfloat16, 2e-2, pairs[:2])
 compare_all(torch.int32, 0, pairs[:1])
 a, b = torch.randn(3, 2, 40, 50, generator=generator), torch.randn(3, 2, 50, 30, generator=generator)
 compare(a.to(device) @ b.to(device), a.double() @ b.double(), 1e-5)
-image, filters = torch.randn(2, 3, 20, 20, generator=generator), torch.randn(8, 3, 3, 3, generator=generator)
+# Processors unfold images of float64 alone.
+image, filters = torch.randn(2, 3, 20, 20, generator=generator).double(), torch.randn(8, 3, 3, 3, generator=generator).double()
 convolved = torch.nn.functional.conv2d(image.to(device), filters.to(device), padding=1)
 compare(convolved, torch.nn.functional.conv2d(image, filters, padding=1).double(), 1e-5)
 # Parts of k are added in their order.
@@ -65,3 +67,16 @@ assert torch.opencl.fallbacks() == {}
 def test_products(way, device):
     environment = {**os.environ, "TORCH_OPENCL_PRODUCTS": way}
     subprocess.run([sys.executable, "-c", PROGRAM, device], env=environment, check=True, timeout=900)
+
+
+@pytest.mark.parametrize("rows", [8, 13, 16, 31, 32, 64, 65])
+def test_tiles_for_few_rows(rows, device):
+    """Tiles of 8 or 12 rows, whichever computes fewer of them for nothing: shallow and deep, in each order of the factors."""
+    for columns, depth, batch in ((33, 20, 1), (40, 100, 3), (96, 300, 1), (700, 64, 2)):
+        a, b, c = torch.randn(batch, rows, depth), torch.randn(batch, depth, columns), torch.randn(columns)
+        for first in (False, True):
+            for second in (False, True):
+                factors = [matrix.transpose(1, 2).contiguous().to(device).transpose(1, 2) if turned else matrix.to(device)
+                           for matrix, turned in ((a, first), (b, second))]
+                torch.testing.assert_close((factors[0] @ factors[1]).cpu(), a @ b, rtol=1e-4, atol=1e-4)
+                torch.testing.assert_close(torch.addmm(c.to(device), factors[0][0], factors[1][0]).cpu(), torch.addmm(c, a[0], b[0]), rtol=1e-4, atol=1e-4)

@@ -110,7 +110,9 @@ int64_t depth_for(const Factors& factors) { return element_bytes(factors) > 4 ? 
 int64_t packed_tile(const Factors& factors) { return tile_of(factors).lanes * depth_for(factors) + 16; }
 
 // A block of a in local memory.
-int64_t packed_elements(const Factors& factors) { return block_rows / tile_of(factors).rows * packed_tile(factors); }
+int64_t packed_elements(const Factors& factors) {
+    return quotient_up(std::min(block_rows, factors.a.size(2)), tile_of(factors).rows) * packed_tile(factors);
+}
 
 // The rows whose sums can wait in the local memory that the blocks leave.
 int64_t waiting_rows(const Factors& factors, int64_t group_columns) {

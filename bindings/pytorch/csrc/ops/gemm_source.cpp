@@ -32,6 +32,8 @@ typedef struct { long m, n, k, panels, inner_count, group_rows; Matrix a, b, c, 
   if (!is_plain) { first_place = PLACE(first); second_place = PLACE(second); }
 #if TILE_ROWS == 12
 #define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+#elif TILE_ROWS == 8
+#define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7)
 #else
 #define FOR_ROWS(X) X(0) X(1) X(2) X(3) X(4) X(5)
 #endif
@@ -59,6 +61,9 @@ const char* c_column(const Factors& factors) {
 
 bool gathers_c(const Factors& factors) { return factors.has_c && strides_of(factors.c).column > 1; }
 
+// Of a tile of 8 rows loads take more time, which larger products do not regain.
+constexpr int64_t few_rows = 64;
+
 }  // namespace
 
 Operand::Operand(at::Tensor matrix) : tensor_(std::move(matrix)) {
@@ -80,9 +85,11 @@ Tile tile_of(const Factors& factors) {
     const bool has_wide_vectors = !factors.device.is_gpu && factors.device.float_lanes >= 16;
     const bool is_four_bytes = scalar_bytes(0, factors.type).size == 4;
     // Sixteen columns fill half of a wide tile.
-    return has_wide_vectors && is_four_bytes && !gathers_c(factors) && factors.b.size(3) > Tile{}.columns()
-               ? Tile{12, 16}
-               : Tile{};
+    if (!has_wide_vectors || !is_four_bytes || gathers_c(factors) || factors.b.size(3) <= Tile{}.columns())
+        return Tile{};
+    // Few rows, such as a batch of 16, 32 or 64, take the tile that computes fewer rows for nothing.
+    const int64_t rows = factors.a.size(2);
+    return {rows <= few_rows && (rows + 7) / 8 * 8 < (rows + 11) / 12 * 12 ? 8 : 12, 16};
 }
 
 Shape shape_of(const Factors& factors) {
@@ -123,7 +130,8 @@ std::string product_key(const Factors& factors, bool b_is_dense) {
     std::string types = short_name(factors.type);
     for (const Operand* operand : {&factors.a, &factors.b, &factors.c})
         types += operand->type() == factors.type ? "=" : short_name(operand->type());
-    return std::to_string(tile_of(factors).lanes) + types +
+    const Tile tile = tile_of(factors);
+    return std::to_string(tile.lanes) + (tile.rows == 8 ? "r" : "") + types +
            (factors.has_c ? std::string("c") + c_column(factors) : "") + (b_is_dense ? "b" : "");
 }
 

@@ -1,7 +1,7 @@
 // The common part of the two kernels of matrix products: their parameters, and the macros of a tile of 6 rows and 16 columns, of which each of 8
 // work-items computes two columns in registers. On a processor with lanes of vectors each step of k is two vector loads of b, six
 // loads of one element of a for all lanes, and twelve fused multiply-adds (the register block of BLIS for AVX2: Van Zee and
-// van de Geijn, "BLIS", 2015). Where vectors have 16 lanes there are 32 registers of them, and a tile has 12 rows and 32 columns.
+// van de Geijn, "BLIS", 2015). Where vectors have 16 lanes there are 32 registers of them, and a tile has 12 or 8 rows and 32 columns.
 // gemm.cpp walks over all of k for a tile; gemm_blocks.cpp goes by blocks that fit the caches. GPUs use gemm_groups.cpp, which shares
 // only the parameters and accessors.
 #pragma once
