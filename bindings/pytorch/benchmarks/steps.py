@@ -5,7 +5,7 @@ copies between host and device a step, the peak of allocated memory, and peak re
 each of which takes at least a tenth of a second.
 
 STEPS_TIME=processor measures processor time with one thread on either side, which other programs on the machine disturb less. Set
-POCL_MAX_COMPUTE_UNITS=1 with it. Memory that a device takes from the host is reserved as address space, 64 MiB at first, and has
+POCL_MAX_COMPUTE_UNITS=1 with it. Otherwise a second line has the processor time of all threads, the least of the same rounds. Memory that a device takes from the host is reserved as address space, 64 MiB at first, and has
 pages only where it was written: for small models the last figure is not meaningful.
 """
 import os
@@ -54,13 +54,17 @@ class Training:
         if self.device != "cpu":
             torch.opencl.synchronize(self.device)
 
-    def milliseconds(self, steps):
+    def times(self, steps):
+        """Milliseconds of a step: by the wall clock (or as STEPS_TIME says), and of processor time."""
         self.wait()
-        begin = now()
+        begin = now(), time.process_time()
         for _ in range(steps):
             self.step()
         self.wait()
-        return 1e3 * (now() - begin) / steps
+        return [1e3 * (end - start) / steps for start, end in zip(begin, (now(), time.process_time()))]
+
+    def milliseconds(self, steps):
+        return self.times(steps)[0]
 
 
 def per_step(count, training):
@@ -88,13 +92,14 @@ def main(device="opencl", rounds="5", *tasks):
         memory = torch.opencl.max_memory_reserved(device) / allocated
         # The first step after a pause takes longer, because threads sleep then: a round has many steps of a small model.
         steps = [max(5, int(ROUND_MILLISECONDS / training.milliseconds(5))) for training in trainings]
-        least = [float("inf")] * 3
-        for _ in range(int(rounds)):
-            for place, training in enumerate(trainings):
-                least[place] = min(least[place], training.milliseconds(steps[place]))
-        cpu, eager, compiled = least
+        times = [[training.times(steps[place]) for place, training in enumerate(trainings)] for _ in range(int(rounds))]
+        (cpu, processor_cpu), (eager, processor_eager), (compiled, processor_compiled) = (
+            [min(figures) for figures in zip(*rounds_of_one)] for rounds_of_one in zip(*times))
         print(f"{task:18}{cpu:9.2f}{eager:10.2f}{compiled:10.2f}{eager / cpu:11.2f}{compiled / cpu:14.2f}{compiled / eager:16.2f}"
               f"{kernels[0]:9}{kernels[1]:10}{copies:8}{allocated / 2**20:8.1f}{memory:20.2f}", flush=True)
+        if not IN_PROCESSOR_TIME:
+            print(f"{'  processor time':18}{processor_cpu:9.2f}{processor_eager:10.2f}{processor_compiled:10.2f}"
+                  f"{processor_eager / processor_cpu:11.2f}{processor_compiled / processor_cpu:14.2f}", flush=True)
 
 
 if __name__ == "__main__":

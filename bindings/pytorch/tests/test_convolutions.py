@@ -24,6 +24,10 @@ def results(where, dtype, image, weight, bias, options):
     ((2, 8, 25, 25), (8, 8, 3, 3), dict(stride=3, padding=2, dilation=2)),
     ((2, 6, 20, 24), (9, 2, 3, 5), dict(stride=(1, 2), padding=(0, 2), groups=3)),
     ((2, 4, 12, 12), (4, 1, 3, 3), dict(padding=1, groups=4)),
+    ((2, 6, 13, 12), (6, 1, 5, 5), dict(stride=2, padding=2, groups=6)),
+    ((2, 4, 14, 14), (4, 1, 7, 7), dict(padding=3, groups=4)),
+    ((2, 4, 3, 3), (8, 1, 3, 3), dict(stride=2, padding=1, groups=4)),
+    ((2, 9, 9, 9), (6, 3, 3, 3), dict(stride=3, padding=1, dilation=2, groups=3)),
     ((2, 3, 9, 9), (20, 3, 4, 4), dict(padding=3)),
     ((2, 2, 40, 40), (5, 2, 29, 29), {}),
 ])
@@ -55,6 +59,16 @@ def test_a_convolution_takes_little_memory(device):
     torch.ops.aten.convolution(image, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
     torch.ops.aten.convolution_backward(out, image, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, [True, True, False])
     assert torch.opencl.max_memory_allocated(device) - before < 4 * image.nbytes
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_depthwise_convolutions_take_few_launches(stride, device):
+    """However many channels there are: forward and backward copy an image with its border, and read that."""
+    image, weight = torch.randn(2, 40, 16, 16, device=device, requires_grad=True), torch.randn(40, 1, 3, 3, device=device, requires_grad=True)
+    before = torch.opencl.kernel_launches()
+    out = F.conv2d(image, weight, stride=stride, padding=1, groups=40)
+    torch.autograd.grad(out, (image, weight), out.detach())
+    assert torch.opencl.kernel_launches() - before <= 8
 
 
 @pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, (3, 2), 1, dilation=2),

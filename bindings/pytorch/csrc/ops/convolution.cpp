@@ -185,23 +185,27 @@ Tensor as_matrix(const Tensor& weight) { return weight.reshape({weight.size(0), 
 // Whether one product per image fills its tiles.
 bool has_many_places(const Window& window) { return window.places() % 16 == 0 || window.places() >= 128; }
 
+// The weights of groups as the kernels without unfolding read them.
+Taps taps_of(const Tensor& weight, int64_t groups) {
+    return {weight, groups, weight.size(0) / groups * weight.stride(0), weight.stride(0), weight.stride(1), false};
+}
+// For the gradient of the image, whose channels are the outputs.
+Taps turned_taps_of(const Tensor& weight, int64_t groups) {
+    return {weight, groups, weight.size(0) / groups * weight.stride(0), weight.stride(1), weight.stride(0), true};
+}
+
 void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, const Tensor& out, const Parameters& p) {
     const Window window = window_of(image, weight, out, p);
-    const int64_t outputs = weight.size(0) / p.groups;
-    const bool is_direct = suits_direct(opencl_device(image), image.scalar_type(), window);
-    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
+    if (!is_plain(window) && suits_direct(opencl_device(image), image.scalar_type(), window, p.groups)) {
+        convolve_directly(image, taps_of(weight, p.groups), bias, out, window);
+        return;
+    }
+    const int64_t outputs = weight.size(0) / p.groups, step = images_at_once(window, image);
     int64_t first_output = 0;
     for_each_part(image, weight, out, p, window, step, [&](const Tensor& in, const Tensor& part, const Tensor& w) {
         Tensor added;
         if (bias.defined())
-            added = bias.narrow(0, first_output, outputs);
-        if (is_direct && !is_plain(window)) {
-            convolve_directly(in, {w, w.stride(0), w.stride(1), false}, added, part, window);
-            first_output = (first_output + outputs) % weight.size(0);
-            return;
-        }
-        if (added.defined())
-            added = added.reshape({outputs, 1});
+            added = bias.narrow(0, first_output, outputs).reshape({outputs, 1});
         first_output = (first_output + outputs) % weight.size(0);
         const c10::Scalar beta = bias.defined() ? 1 : 0;
         if (is_plain(window) && has_many_places(window)) {
@@ -213,30 +217,35 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
     });
 }
 
+// The gradient of the image is the convolution of the gradient with the kernel turned, for as many outputs as the image has channels.
+Window turned(const Window& window, int64_t outputs) {
+    const auto turned = [](const Axis& axis) -> Axis {
+        return {axis.out,      axis.kernel, axis.in, 1, axis.dilation * (axis.kernel - 1) - axis.padding,
+                axis.dilation, axis.stride};
+    };
+    return {outputs, turned(window.z), turned(window.y), turned(window.x)};
+}
+
 // image = the gradient of the image: the transpose of forward.
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
-    const Window window = window_of(image, weight, small, p);
+    const Window window = window_of(image, weight, small, p), back = turned(window, weight.size(0) / p.groups);
     const auto type = image.scalar_type(), exact = compute_type(type);
-    // With a stride of 1 it is the convolution of the gradient with the kernel turned, for as many outputs as the image has channels.
-    const auto turned = [](const Axis& axis) -> Axis {
-        return {axis.out, axis.kernel, axis.in, 1, axis.dilation * (axis.kernel - 1) - axis.padding, axis.dilation};
-    };
-    const Window back{weight.size(0) / p.groups, turned(window.z), turned(window.y), turned(window.x)};
-    const bool is_direct = !is_plain(window) && window.y.stride == 1 && window.x.stride == 1 && back.y.padding >= 0 &&
-                           back.x.padding >= 0 && suits_direct(opencl_device(image), type, back);
+    // With a larger stride most taps are of zeros, which takes less time than launches for each group.
+    const bool is_small_step = window.y.stride * window.x.stride == 1 || p.groups > 1;
+    if (!is_plain(window) && is_small_step && back.y.padding >= 0 && back.x.padding >= 0 &&
+        suits_direct(opencl_device(image), type, back, p.groups)) {
+        convolve_directly(small, turned_taps_of(weight, p.groups), {}, image, back);
+        return;
+    }
     // Taps that were each rounded to half precision would make their sum inaccurate.
-    if (type != exact && !is_plain(window) && !is_direct) {
+    if (type != exact && !is_plain(window)) {
         const Tensor sums = at::empty(image.sizes(), image.options().dtype(exact));
         backward_image(small.to(exact), weight.to(exact), sums, p);
         image.copy_(sums);
         return;
     }
-    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
+    const int64_t step = images_at_once(window, image);
     for_each_part(image, weight, small, p, window, step, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
-        if (is_direct) {
-            convolve_directly(from, {w, w.stride(1), w.stride(0), true}, {}, to, back);
-            return;
-        }
         const Tensor transposed = as_matrix(w).t();
         if (is_plain(window) && has_many_places(window)) {
             multiply({transposed.unsqueeze(0), as_matrices(from), as_matrices(to)});
@@ -250,7 +259,12 @@ void backward_image(const Tensor& small, const Tensor& weight, const Tensor& ima
 
 void backward_weight(const Tensor& small, const Tensor& image, const Tensor& grad_weight, const Parameters& p) {
     const Window window = window_of(image, grad_weight, small, p);
-    const bool is_direct = suits_direct_weights(opencl_device(image), image.scalar_type(), window, image.size(0));
+    const Device& device = opencl_device(image);
+    if (suits_depthwise(device, image.scalar_type(), window, p.groups, grad_weight.size(0) / p.groups)) {
+        weight_gradient_depthwise(image, small, grad_weight, window);
+        return;
+    }
+    const bool is_direct = suits_direct_weights(device, image.scalar_type(), window, image.size(0));
     const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
     int64_t parts_done = 0;
     for_each_part(image, grad_weight, small, p, window, step,

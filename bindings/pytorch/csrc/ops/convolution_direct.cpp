@@ -28,8 +28,8 @@ int64_t phase_size(const Axis& axis) {
 
 // The padded copy [N][C][SH][SW][rows][columns].
 struct Padded {
-    explicit Padded(const Window& w)
-        : rows(phase_size(w.y)), columns(phase_size(w.x)), lines(w.c * w.y.stride * w.x.stride * rows) {}
+    Padded(const Window& w, int64_t groups)
+        : rows(phase_size(w.y)), columns(phase_size(w.x)), lines(groups * w.c * w.y.stride * w.x.stride * rows) {}
     int64_t rows, columns;
     int64_t lines;  // of one image, in all channels and phases
 };
@@ -41,7 +41,7 @@ std::string constants(const Device& device, const Window& w) {
     };
     define("LANES", lanes_of(device)), define("KH", w.y.kernel), define("KW", w.x.kernel), define("SH", w.y.stride);
     define("SW", w.x.stride), define("PH", w.y.padding), define("PW", w.x.padding), define("DH", w.y.dilation);
-    define("DW", w.x.dilation);
+    define("DW", w.x.dilation), define("SPREAD_Y", w.y.spread), define("SPREAD_X", w.x.spread);
     return text;
 }
 
@@ -57,22 +57,22 @@ void pad(global const I_T* image, global T* padded, long image_stride, int h, in
   padded += get_group_id(1) * (long)lines * columns;
   for (int line = begin; line < end; ++line) {
     int row = line % rows, phase = line / rows % (SH * SW), c = line / rows / (SH * SW);
-    int y = row * SH + phase / SW - PH, shift = phase % SW - PW, is_row = y >= 0 && y < h;
-    global const I_T* from = image + ((long)c * h + y) * w;
+    int y = row * SH + phase / SW - PH, shift = phase % SW - PW, is_row = y >= 0 && y % SPREAD_Y == 0 && y / SPREAD_Y < h;
+    global const I_T* from = image + ((long)c * h + y / SPREAD_Y) * w;
     for (int column = lane; column < columns; column += LANES) {
       int x = column * SW + shift;
       T v = 0;
-      if (is_row && x >= 0 && x < w) v = LOADI(from, x);
+      if (is_row && x >= 0 && x % SPREAD_X == 0 && x / SPREAD_X < w) v = LOADI(from, x / SPREAD_X);
       padded[(long)line * columns + column] = v;
     }
   }
 }
 )";
 
-Tensor padded_copy(const Tensor& image, const Window& w) {
+Tensor padded_copy(const Tensor& image, const Window& w, int64_t groups = 1) {
     const Device& device = opencl_device(image);
     const auto type = image.scalar_type();
-    const Padded size(w);
+    const Padded size(w, groups);
     const std::string text = constants(device, w);
     // Vectors of the last places end behind the copy.
     const Tensor padded = at::empty({image.size(0) * size.lines * size.columns + 4 * lanes_of(device)},
@@ -80,8 +80,8 @@ Tensor padded_copy(const Tensor& image, const Window& w) {
     Launch launch(device, kernel_of(device, "pad " + text + short_name(type), "pad", [&] {
                       return compute_type_macros(type) + accessors("I", type) + text + pad_text;
                   }));
-    const int64_t groups = std::clamp<int64_t>(4 * int64_t{device.compute_units} / image.size(0), 1, size.lines);
-    const int64_t lines_each = quotient_up(size.lines, groups);
+    const int64_t parts = std::clamp<int64_t>(4 * int64_t{device.compute_units} / image.size(0), 1, size.lines);
+    const int64_t lines_each = quotient_up(size.lines, parts);
     launch.read(image).written(padded).value(image.stride(0));
     for (const int64_t value : {w.y.in, w.x.in, size.rows, size.columns, size.lines, lines_each})
         launch.value(static_cast<int32_t>(value));
@@ -108,16 +108,17 @@ const char* const forward_text = R"(
     _Pragma("unroll") for (int kx = 0; kx < KW; ++kx) { long tap = first_tap + TAP_STEP * kx; STEPS } \
   }
 typedef struct {
-  long out_stride, output_stride, channel_stride, channel;
-  int outputs, channels, oh, ow, rows, columns, band, pitch;
+  long out_stride, group_stride, output_stride, channel_stride, channel;
+  int groups, tiles, outputs, channels, oh, ow, rows, columns, band, pitch;
 } Sizes;
 kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void convolve(global const T* restrict padded, global const W_T* restrict weight, global const B_T* bias, global O_T* out, Sizes S,
               local T* sums) {
-  int lane = get_local_id(0), m = (int)get_group_id(0) * TILE_ROWS;
+  int lane = get_local_id(0), group = (int)get_group_id(0) / S.tiles, m = (int)get_group_id(0) % S.tiles * TILE_ROWS;
   int first_y = (int)get_group_id(1) * S.band, band = min(S.band, S.oh - first_y), width = (band - 1) * S.columns + S.ow;
   long plane = (long)S.rows * S.columns;
-  padded += get_group_id(2) * S.channels * S.channel + first_y * S.columns + lane;
+  padded += (get_group_id(2) * S.groups + group) * S.channels * S.channel + first_y * S.columns + lane;
+  weight += group * S.group_stride;
   FOR_ROWS(WEIGHTS)
   for (int first = 0; first < width; first += 2 * LANES) {
     global const T* at = padded + first;
@@ -133,6 +134,7 @@ void convolve(global const T* restrict padded, global const W_T* restrict weight
   }
   barrier(CLK_LOCAL_MEM_FENCE);
   int end = min(TILE_ROWS, S.outputs - m);
+  m += group * S.outputs;
   for (int r = 0; r < end; ++r) {
     T added = 0;
     if (HAS_BIAS) added = LOADB(bias, m + r);
@@ -145,13 +147,16 @@ void convolve(global const T* restrict padded, global const W_T* restrict weight
 
 // The kernel's structure of the same name.
 struct Sizes {
-    int64_t out_stride, output_stride, channel_stride, channel;
-    int32_t outputs, channels, oh, ow, rows, columns, band, pitch;
+    int64_t out_stride, group_stride, output_stride, channel_stride, channel;
+    int32_t groups, tiles, outputs, channels, oh, ow, rows, columns, band, pitch;
 };
 
-// Rows of a tile: 24 or 16 vectors of sums where there are 32 registers, else 12 or 8. The size that computes fewer rows for nothing.
+// Rows of a tile: 24 or 16 vectors of sums where there are 32 registers, else 12 or 8; fewer where a group has few outputs. The size that computes fewer rows for
+// nothing.
 int64_t tile_rows(const Device& device, int64_t outputs) {
-    const int64_t most = lanes_of(device) == 16 ? 12 : 6, fewer = lanes_of(device) == 16 ? 8 : 4;
+    if (outputs <= 2)
+        return outputs;
+    const int64_t most = lanes_of(device) == 16 ? 12 : 6, fewer = lanes_of(device) == 16 && outputs > 4 ? 8 : 4;
     return quotient_up(outputs, fewer) * fewer < quotient_up(outputs, most) * most ? fewer : most;
 }
 
@@ -201,9 +206,43 @@ void weight_gradient(global const T* restrict padded, global const T* restrict t
 }
 )";
 
+const char* const depthwise_text = R"(
+#define PHASE_Y(ky) ((ky) * DH % SH * SW * plane + (ky) * DH / SH * columns)
+#define PHASE_X(kx) ((kx) * DW % SW * plane + (kx) * DW / SW)
+// A group computes LINES lines of one channel's kernel, with places as lanes.
+kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
+void depthwise_gradient(global const T* restrict padded, global const G_T* restrict grads, global O_T* out, long grad_stride, int images,
+                        int oh, int ow, int rows, int columns) {
+  local T partial[LINES * KW * LANES];
+  const int channels = 1;
+  int lane = get_local_id(0), first_line = (int)get_group_id(0) * LINES;
+  long plane = (long)rows * columns, channel = SH * SW * plane;
+  DECLARE
+  for (int n = 0; n < images; ++n) {
+    global const T* image = padded + (n * get_num_groups(1) + get_group_id(1)) * channel;
+    global const G_T* grad = grads + n * grad_stride + get_group_id(1) * oh * ow;
+    POINTERS
+    for (int y = 0; y < oh; ++y)
+      for (int x = lane; x < ow; x += LANES) {
+        long at = (long)y * columns + x;
+        T g0 = LOADG(grad, y * ow + x);
+        STEPS
+      }
+  }
+  KEEP
+  barrier(CLK_LOCAL_MEM_FENCE);
+  out += get_group_id(1) * KH * KW + first_line * KW;
+  for (int tap = lane; tap < min(LINES, KH - first_line) * KW; tap += LANES) {
+    T sum = 0;
+    for (int i = 0; i < LANES; ++i) sum += partial[tap * LANES + i];
+    STOREO(out, tap, sum);
+  }
+}
+)";
+
 // The text of the sums' declarations, pointers and steps, for `lines` lines of a kernel and `vectors` vectors of outputs.
 std::string weight_macros(const Window& w, int64_t lines, int64_t vectors) {
-    std::string declare, pointers, values, steps, finish;
+    std::string declare, pointers, values, steps, finish, keep;
     const auto name = [](const char* prefix, int64_t a) { return prefix + std::to_string(a); };
     for (int64_t v = 0; v < vectors; ++v)
         values += " T " + name("g", v) + " = grad[" + std::to_string(v) + " * LANES];";
@@ -217,6 +256,7 @@ std::string weight_macros(const Window& w, int64_t lines, int64_t vectors) {
             for (int64_t v = 0; v < vectors; ++v) {
                 const std::string sum = "s" + tap + "_" + std::to_string(v);
                 declare += " T " + sum + " = 0;";
+                keep += " partial[" + std::to_string(l * w.x.kernel + k) + " * LANES + lane] = " + sum + ";";
                 steps += " " + sum + " = fma(v, " + name("g", v) + ", " + sum + ");";
                 finish += " if (first_line + " + std::to_string(l) + " < channels * KH && output + " +
                           std::to_string(v) + " * LANES < outputs) STOREO(out, ((output + " + std::to_string(v) +
@@ -227,34 +267,42 @@ std::string weight_macros(const Window& w, int64_t lines, int64_t vectors) {
         }
     }
     return "#define DECLARE" + declare + "\n#define POINTERS" + pointers + "\n#define VALUES" + values +
-           "\n#define STEPS" + steps + "\n#define FINISH" + finish + "\n#define LINES " + std::to_string(lines) +
-           "\n#define PANEL (LANES * " + std::to_string(vectors) + ")\n";
+           "\n#define STEPS" + steps + "\n#define FINISH" + finish + "\n#define KEEP" + keep + "\n#define LINES " +
+           std::to_string(lines) + "\n#define PANEL (LANES * " + std::to_string(vectors) + ")\n";
 }
 
 bool has_kernels(const Device& device, c10::ScalarType type, const Window& w) {
-    // Where there are few places, vectors of borders and the copy cost more than unfolding does. The copy of a larger stride is a gather.
-    const int64_t places_min = w.y.stride * w.x.stride == 1 ? 16 : 64;
-    return !device.is_gpu && device.float_lanes >= 8 && compute_type(type) == c10::kFloat && !w.is_deep() &&
-           w.y.kernel * w.x.kernel > 1 && w.places() >= places_min;
+    return !device.is_gpu && device.float_lanes >= 8 && compute_type(type) == c10::kFloat && !w.is_deep();
+}
+
+// Where there are few places, vectors of borders and the copy cost more than unfolding does. The copy of a larger stride is a gather.
+bool has_enough_places(const Window& w) {
+    return w.y.kernel * w.x.kernel > 1 && w.places() >= (w.y.stride * w.x.stride == 1 ? 16 : 64);
 }
 
 }  // namespace
 
-bool suits_direct(const Device& device, c10::ScalarType type, const Window& w) {
-    return has_kernels(device, type, w) && phase_size(w.x) <= band_columns;
+bool suits_direct(const Device& device, c10::ScalarType type, const Window& w, int64_t groups) {
+    // Unfolding takes launches for each group.
+    return has_kernels(device, type, w) && phase_size(w.x) <= band_columns && (groups > 1 || has_enough_places(w));
 }
 
 bool suits_direct_weights(const Device& device, c10::ScalarType type, const Window& w, int64_t images) {
     // Results lie apart from each other: to store them costs as much as some places do.
-    return has_kernels(device, type, w) && w.x.kernel <= registers_of_sums && images * w.places() >= 128;
+    return has_kernels(device, type, w) && has_enough_places(w) && w.x.kernel <= registers_of_sums &&
+           images * w.places() >= 128;
+}
+
+bool suits_depthwise(const Device& device, c10::ScalarType type, const Window& w, int64_t groups, int64_t outputs) {
+    return has_kernels(device, type, w) && groups > 1 && w.c == 1 && outputs == 1 && w.x.kernel <= registers_of_sums;
 }
 
 void convolve_directly(const Tensor& image, const Taps& taps, const Tensor& bias, const Tensor& out, const Window& w) {
     const Device& device = opencl_device(image);
     const auto type = image.scalar_type();
-    const Tensor padded = padded_copy(image, w);
-    const Padded size(w);
-    const int64_t outputs = out.size(1), rows = tile_rows(device, outputs), lanes = lanes_of(device);
+    const Tensor padded = padded_copy(image, w, taps.groups);
+    const Padded size(w, taps.groups);
+    const int64_t outputs = out.size(1) / taps.groups, rows = tile_rows(device, outputs), lanes = lanes_of(device);
     const int64_t bands = quotient_up(w.y.out, std::max<int64_t>(band_columns / size.columns, 1));
     const int64_t band = quotient_up(w.y.out, bands), pitch = quotient_up(band * size.columns, 2 * lanes) * 2 * lanes;
     const std::string text = constants(device, w) + for_rows(rows) + "#define HAS_BIAS " +
@@ -267,12 +315,13 @@ void convolve_directly(const Tensor& image, const Taps& taps, const Tensor& bias
                   }));
     const auto narrow = [](int64_t value) { return static_cast<int32_t>(value); };
     launch.read(padded).read(taps.weight).read(bias.defined() ? bias : taps.weight).written(out);
-    launch.value(Sizes{out.stride(0), taps.output_stride, taps.channel_stride,
-                       w.y.stride * w.x.stride * size.rows * size.columns, narrow(outputs), narrow(w.c),
-                       narrow(w.y.out), narrow(w.x.out), narrow(size.rows), narrow(size.columns), narrow(band),
-                       narrow(pitch)});
+    const int64_t tiles = quotient_up(outputs, rows);
+    launch.value(Sizes{out.stride(0), taps.group_stride, taps.output_stride, taps.channel_stride,
+                       w.y.stride * w.x.stride * size.rows * size.columns, narrow(taps.groups), narrow(tiles),
+                       narrow(outputs), narrow(w.c), narrow(w.y.out), narrow(w.x.out), narrow(size.rows),
+                       narrow(size.columns), narrow(band), narrow(pitch)});
     launch.local(static_cast<size_t>(rows * pitch) * sizeof(float));
-    launch.run({static_cast<size_t>(quotient_up(outputs, rows) * lanes), static_cast<size_t>(bands),
+    launch.run({static_cast<size_t>(taps.groups * tiles * lanes), static_cast<size_t>(bands),
                 static_cast<size_t>(image.size(0))},
                {static_cast<size_t>(lanes), 1, 1});
 }
@@ -281,7 +330,7 @@ void weight_gradient_directly(const Tensor& image, const Tensor& grad_out, const
     const Device& device = opencl_device(image);
     const auto type = image.scalar_type();
     const Tensor padded = padded_copy(image, w);
-    const Padded size(w);
+    const Padded size(w, 1);
     const int64_t images = image.size(0), outputs = grad_out.size(1), lanes = lanes_of(device);
     const int64_t registers = lanes == 16 ? registers_of_sums : 12, all_lines = w.c * w.y.kernel;
     const int64_t vectors = outputs > lanes && 2 * w.x.kernel <= registers ? 2 : 1;
@@ -323,6 +372,27 @@ void weight_gradient_directly(const Tensor& image, const Tensor& grad_out, const
     }
     if (parts > 1)
         grad_weight.view(-1).copy_(at::sum(sums, at::IntArrayRef{0}));
+}
+
+void weight_gradient_depthwise(const Tensor& image, const Tensor& grad_out, const Tensor& grad_weight,
+                               const Window& w) {
+    const Device& device = opencl_device(image);
+    const auto type = image.scalar_type();
+    const int64_t groups = grad_out.size(1), images = image.size(0), lanes = lanes_of(device);
+    const Tensor padded = padded_copy(image, w, groups);
+    const Padded size(w, groups);
+    const int64_t lines_max = std::max<int64_t>((lanes == 16 ? registers_of_sums : 12) / w.x.kernel, 1);
+    const int64_t lines = quotient_up(w.y.kernel, quotient_up(w.y.kernel, lines_max));
+    const std::string text = constants(device, w) + weight_macros(w, lines, 1);
+    Launch launch(device, kernel_of(device, "depthwise gradient " + text + short_name(type), "depthwise_gradient", [&] {
+                      return compute_type_macros(type) + accessors("G", type) + accessors("O", type) + text +
+                             depthwise_text;
+                  }));
+    launch.read(padded).read(grad_out).written(grad_weight).value(grad_out.stride(0));
+    for (const int64_t value : {images, w.y.out, w.x.out, size.rows, size.columns})
+        launch.value(static_cast<int32_t>(value));
+    launch.run({static_cast<size_t>(quotient_up(w.y.kernel, lines) * lanes), static_cast<size_t>(groups), 1},
+               {static_cast<size_t>(lanes), 1, 1});
 }
 
 }  // namespace torch_opencl
