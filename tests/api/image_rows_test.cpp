@@ -10,7 +10,8 @@ namespace polder::test {
 namespace {
 
 constexpr size_t width = 160, height = 5;
-constexpr size_t items = 131;  // no multiple of the lanes. All, or only some, are within a row of the image
+constexpr size_t row_items = 131;  // no multiple of the lanes. All, or only some, are within a row of the image
+constexpr size_t rows = 3, items = row_items * rows;
 
 struct Format {
     const char* name;
@@ -58,10 +59,11 @@ std::string source_of(const Format& format, const std::string& sampler, const st
                       const char* filter) {
     return "constant sampler_t s = " + std::string(filter) + " | " + sampler + ";\n" +
            "kernel void row(read_only image2d_t in, global float2* at, global uint4* to, int shift, float scale, float "
-           "moved, float row) {\n"
-           "    int i = get_global_id(0), x = (int)((uint)i + (uint)shift);\n"
+           "moved, float row, float scale_of_rows) {\n"
+           "    int x = (int)((uint)get_global_id(0) + (uint)shift), y = get_global_id(1);\n"
+           "    int i = y * (int)get_global_size(0) + (int)get_global_id(0);\n"
            "    float2 c = (float2)(" +
-           coordinate + ", row);\n    at[i] = c;\n    to[i] = " + format.read +
+           coordinate + ", (y + row) / scale_of_rows);\n    at[i] = c;\n    to[i] = " + format.read +
            "(in, s, c));\n}\n"
            "kernel void apart(read_only image2d_t in, global const float2* at, global uint4* to) {\n"
            "    int i = get_global_id(0);\n    to[i] = " +
@@ -85,10 +87,11 @@ protected:
         return image;
     }
     template <class... Arguments>
-    void run(cl_kernel kernel, const Arguments&... arguments) {
+    void run(cl_kernel kernel, cl_uint dimensions, const std::array<size_t, 2>& size, const Arguments&... arguments) {
         set_arguments(kernel, arguments...);
-        const size_t count = items, local = items;
-        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &count, &local, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(
+            clEnqueueNDRangeKernel(queue, kernel, dimensions, nullptr, size.data(), size.data(), 0, nullptr, nullptr),
+            CL_SUCCESS);
     }
 
     void expect_rows(const Format& format, const std::string& sampler, const std::string& coordinate,
@@ -113,10 +116,13 @@ protected:
                      {0, -1, 3, 28, 29, 30, 32, 33, -140, 8190, -(1 << 13), 16300, (1 << 24) - 40, 2147483600}) {
                     if ((!is_scaled && scale != 1) || (!is_moved && moved != 0))
                         continue;
-                    const float middle = is_normalized ? 0.5f : 2.5f;
-                    run(row, static_cast<cl_mem>(image), static_cast<cl_mem>(at), static_cast<cl_mem>(to), shift, scale,
-                        moved, middle);
-                    run(apart, static_cast<cl_mem>(image), static_cast<cl_mem>(at), static_cast<cl_mem>(expected));
+                    // Rows that are those of the work-items, and others.
+                    const float middle = shift % 2 == 0 ? 0.5f : 1.5f;
+                    run(row, 2, {row_items, rows}, static_cast<cl_mem>(image), static_cast<cl_mem>(at),
+                        static_cast<cl_mem>(to), shift, scale, moved, middle,
+                        is_normalized ? static_cast<float>(height) : 1.0f);
+                    run(apart, 1, {items, 1}, static_cast<cl_mem>(image), static_cast<cl_mem>(at),
+                        static_cast<cl_mem>(expected));
                     ASSERT_EQ((read<std::array<uint32_t, 4>>(to, items)),
                               (read<std::array<uint32_t, 4>>(expected, items)))
                         << "scale " << scale << ", moved by " << moved << ", shift " << shift;

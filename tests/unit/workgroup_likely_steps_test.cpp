@@ -113,13 +113,22 @@ TEST(LikelySteps, NormalizedCoordinates_AreLikelyARow) {
 
 // Whether the places of all work-items are a row is asked before the loop; the lanes are asked only where they are none.
 TEST(LikelySteps, ARowOfAllWorkItems_IsOneQuestion) {
-    const std::string source = "kernel void k(global const uchar4* in, global float4* out, float width) {\n"
-                               "    int i = get_global_id(0);\n    float c = ((float)i + 0.5f) / width * width;\n"
-                               "    global const uchar4* from = c >= 0.0f && c < width ? in + (int)c : in - 1;\n"
-                               "    out[i] = convert_float4(*from);\n}";
-    Compiled program(source, processor_with_512_bits);
-    ASSERT_EQ(program.prepare("k"), "");
-    EXPECT_TRUE(matches_pattern(program, "lanes.check")) << program.optimised();
+    for (const std::string& coordinate : {std::string("s * width"), std::string("(s - floor(s)) * width"),
+                                          std::string("fabs(0.5f * s - rint(0.5f * s)) * (2 * width)")}) {
+        const std::string source = "kernel void k(global const uchar4* in, global float4* out, float width) {\n"
+                                   "    int i = get_global_id(0);\n    float s = ((float)i + 0.5f) / width, c = " +
+                                   coordinate +
+                                   ";\n    global const uchar4* from = c >= 0.0f && c < width ? in + (int)c : in - 1;\n"
+                                   "    out[i] = convert_float4(*from);\n}";
+        Compiled program(source, processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(matches_pattern(program, "lanes.check")) << coordinate << program.optimised();
+        // Each lane's coordinate is computed only where the lanes are asked.
+        const std::string& code = program.optimised();
+        const size_t of_lanes = code.find("fdiv <16 x float>"), question = code.find("\nlanes.check");
+        EXPECT_NE(of_lanes, std::string::npos) << code;
+        EXPECT_GT(of_lanes, question) << coordinate << code;
+    }
 }
 
 // Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.

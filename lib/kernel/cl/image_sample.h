@@ -22,8 +22,11 @@ SAMPLING int into(int place, int size) { return smallest(largest(place, 0), size
 
 SAMPLING int layer_of(float layer, int count) { return into(whole(__builtin_elementwise_rint(layer), count), count); }
 
-// The mirrored coordinate, from 0 to 1 and back.
-SAMPLING float mirrored(float s) { return __builtin_elementwise_abs(s - 2.0f * __builtin_elementwise_rint(0.5f * s)); }
+// The mirrored coordinate, from 0 to 1 and back, times the size. Products with 2 and its half have no error.
+SAMPLING float mirrored(float s, int size) {
+    const float half_of = 0.5f * s;
+    return __builtin_elementwise_abs(half_of - __builtin_elementwise_rint(half_of)) * (2.0f * (float)size);
+}
 
 SAMPLING float unnormalized(float s, int size, uint sampler) {
     return sampler & CLK_NORMALIZED_COORDS_TRUE ? s * (float)size : s;
@@ -45,7 +48,7 @@ SAMPLING int nearest_place(float s, int size, uint sampler) {
         return (int)(u < (float)size ? u : 0.0f);  // the fraction may be rounded up to 1
     }
     if (address == CLK_ADDRESS_MIRRORED_REPEAT)
-        return (int)__builtin_elementwise_min(mirrored(s) * (float)size, last_of(size));
+        return (int)__builtin_elementwise_min(mirrored(s, size), last_of(size));
     if (address == CLK_ADDRESS_CLAMP_TO_EDGE || address == CLK_ADDRESS_NONE)
         return (int)__builtin_elementwise_min(__builtin_elementwise_max(unnormalized(s, size, sampler), 0.0f),
                                               last_of(size));
@@ -72,7 +75,7 @@ SAMPLING struct Neighbours neighbours(float s, int size, uint sampler) {
     if (address == CLK_ADDRESS_REPEAT)
         u = (s - __builtin_elementwise_floor(s)) * (float)size;
     else if (address == CLK_ADDRESS_MIRRORED_REPEAT)
-        u = mirrored(s) * (float)size;
+        u = mirrored(s, size);
     else
         u = unnormalized(s, size, sampler);
     const float place = u - 0.5f;

@@ -5,6 +5,7 @@
 #include "lane_access.h"
 #include "lane_plan.h"
 #include "lane_types.h"
+#include "rare_values.h"
 #include "row_ends.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
@@ -49,6 +50,8 @@ public:
 
     // The work-items of the loop, so that rows of all of them are asked for once before it.
     void set_row(const WorkItemRow& row) { row_ = row; }
+    // Where lanes are asked and accessed only if that question failed.
+    [[nodiscard]] llvm::ArrayRef<RareBlocks> rare_blocks() const { return rare_blocks_; }
 
     llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(mask_type_); }
     llvm::Value* no_lanes() { return llvm::ConstantInt::getFalse(mask_type_); }
@@ -186,6 +189,7 @@ private:
     struct WholeRowCheck {
         llvm::BasicBlock *lanes = nullptr, *together = nullptr;
     } whole_row_;  // of the access that is being emitted
+    llvm::SmallVector<RareBlocks> rare_blocks_;
     llvm::AllocaInst* dummy_ = nullptr;
     llvm::AllocaInst* rare_values_ = nullptr;
     std::set<std::string> serial_calls_;

@@ -165,8 +165,10 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
     // Behind the check of a whole row, the lanes are asked where it failed.
     const WholeRowCheck row = std::exchange(whole_row_, {});
     const TwoWays ways{row.together ? row.together : block("together"), block("apart"), block("accessed")};
-    if (row.lanes)
+    if (row.lanes) {
         builder_.SetInsertPoint(row.lanes);
+        rare_blocks_.push_back({row.lanes, ways.apart});
+    }
     builder_.CreateCondBr(condition, ways.together, ways.apart);
     return ways;
 }

@@ -155,11 +155,13 @@ std::optional<RowEnds::Ends> RowEnds::converted(llvm::CastInst& cast) {
         builder_.CreateFreeze(builder_.CreateAdd(shape.base, builder_.CreateTrunc(row_.begin, integer->getType())));
     require(builder_.CreateICmpULE(builder_.CreateSub(first, number(least)), number(integer_max - least)));
     require(builder_.CreateICmpULE(distance(), builder_.getInt64(static_cast<uint64_t>(integer_max))));
+    // One by one: expect_places looks for the first.
     llvm::Type* const type = builder_.getInt32Ty();
-    llvm::Value* const integers = builder_.CreateAdd(
-        both(builder_.CreateTrunc(first, type)),
-        builder_.CreateInsertElement(llvm::ConstantAggregateZero::get(llvm::FixedVectorType::get(type, 2)),
-                                     builder_.CreateTrunc(distance(), type), uint64_t{1}));
+    llvm::Value* integers = llvm::PoisonValue::get(llvm::FixedVectorType::get(type, 2));
+    llvm::Value* const begin = builder_.CreateTrunc(first, type);
+    integers = builder_.CreateInsertElement(integers, begin, uint64_t{0});
+    integers = builder_.CreateInsertElement(integers, builder_.CreateAdd(begin, builder_.CreateTrunc(distance(), type)),
+                                            uint64_t{1});
     return Ends{.values = builder_.CreateSIToFP(integers, llvm::FixedVectorType::get(builder_.getFloatTy(), 2))};
 }
 
@@ -189,23 +191,33 @@ std::optional<RowEnds::Ends> RowEnds::product(std::optional<Ends> ends, llvm::In
     return ends;
 }
 
-// s - floor(s), which repeats an image.
+// s - floor(s), which repeats an image, or s - rint(s), whose magnitude mirrors it where s is half of the coordinate. All work-items have the whole
+// number in common.
 std::optional<RowEnds::Ends> RowEnds::fraction(llvm::BinaryOperator& difference) {
-    llvm::Value* const whole = difference.getOperand(0);
-    using namespace llvm::PatternMatch;
-    if (!match(difference.getOperand(1), m_Intrinsic<llvm::Intrinsic::floor>(m_Specific(whole))))
+    auto* const rounding = llvm::dyn_cast<llvm::IntrinsicInst>(difference.getOperand(1));
+    const auto how = rounding ? rounding->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+    if ((how != llvm::Intrinsic::floor && how != llvm::Intrinsic::rint) ||
+        rounding->getArgOperand(0) != difference.getOperand(0))
         return std::nullopt;
-    auto ends = ends_of(whole);
+    auto ends = ends_of(difference.getOperand(0));
     if (!ends || ends->is_floor || (ends->error != Error::none && ends->error != Error::relative))
         return std::nullopt;
-    llvm::Value* const floors = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, ends->values);
-    llvm::Value* const first = builder_.CreateExtractElement(floors, uint64_t{0});
-    require(builder_.CreateFCmpOEQ(first, builder_.CreateExtractElement(floors, uint64_t{1})));
-    llvm::Value* const magnitude = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, first);
-    require(builder_.CreateFCmpOLE(magnitude, llvm::ConstantFP::get(builder_.getFloatTy(), 2)));
-    ends->values = builder_.CreateFSub(ends->values, floors);
+    llvm::Value* const wholes = builder_.CreateUnaryIntrinsic(how, ends->values);
+    llvm::Value* const first = builder_.CreateExtractElement(wholes, uint64_t{0});
+    require(builder_.CreateFCmpOEQ(first, builder_.CreateExtractElement(wholes, uint64_t{1})));
+    llvm::Value* const size = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, first);
+    require(builder_.CreateFCmpOLE(size, llvm::ConstantFP::get(builder_.getFloatTy(), 2)));
+    ends->values = builder_.CreateFSub(ends->values, wholes);
     ends->error = Error::of_fraction;
     ++ends->roundings;
+    return ends;
+}
+
+// The copies of a mirrored image in which elements follow in their order are where the numbers are not negative.
+std::optional<RowEnds::Ends> RowEnds::magnitude(llvm::Value* number) {
+    const auto ends = ends_of(number);
+    if (ends)
+        require(builder_.CreateFCmpOGE(ends->values, llvm::ConstantAggregateZero::get(ends->values->getType())));
     return ends;
 }
 
@@ -241,6 +253,7 @@ std::optional<RowEnds::Ends> RowEnds::operated(llvm::IntrinsicInst& call) {
     case llvm::Intrinsic::maxnum:
     case llvm::Intrinsic::maximum:
     case llvm::Intrinsic::maximumnum: return within(llvm::CmpInst::FCMP_OGE);
+    case llvm::Intrinsic::fabs: return magnitude(call.getArgOperand(0));
     case llvm::Intrinsic::fma:
     case llvm::Intrinsic::fmuladd:
         if (llvm::Value* const summand = common(call.getArgOperand(2)))

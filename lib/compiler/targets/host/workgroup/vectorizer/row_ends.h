@@ -55,6 +55,7 @@ private:
     std::optional<Ends> sum(std::optional<Ends> ends, llvm::Instruction::BinaryOps how, llvm::Value* summand);
     std::optional<Ends> product(std::optional<Ends> ends, llvm::Instruction::BinaryOps how, llvm::Value* factor);
     std::optional<Ends> fraction(llvm::BinaryOperator& difference);
+    std::optional<Ends> magnitude(llvm::Value* number);
     std::optional<Ends> bounded(std::optional<Ends> ends, llvm::CmpInst::Predicate how, llvm::Value* bound);
     std::optional<Ends> chosen(llvm::SelectInst& choice);
     std::optional<Ends> operated(llvm::IntrinsicInst& call);

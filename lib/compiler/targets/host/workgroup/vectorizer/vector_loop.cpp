@@ -36,6 +36,7 @@ public:
         lanes_.set_row({.before = enter, .begin = plan_.start, .end = covered});
 
         emit_blocks(*check, covered, *finish);
+        move_rare_values(lanes_.rare_blocks(), *begin_[plan_.header], *finish);
         at_.SetInsertPoint(finish);
         at_.CreateCondBr(at_.CreateICmpEQ(covered, plan_.count), plan_.exit, scalar_start);
         at_.SetInsertPoint(scalar_start);
