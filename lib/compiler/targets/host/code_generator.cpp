@@ -5,6 +5,7 @@
 #include "analyses.h"
 #include "bitcode_finalizer.h"
 #include "division_guard.h"
+#include "expected_places.h"
 #include "files/cache.h"
 #include "half_rounding.h"
 #include "known_arguments.h"
@@ -150,6 +151,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);
+        if (options.is_optimized)
+            expect_places(function);
         divide_by_estimates(function, machine);
         pass_masks_as_words(function, machine);
     }
