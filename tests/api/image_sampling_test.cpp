@@ -361,6 +361,48 @@ TEST_F(Sampling, ValuesOutOfRangeAreSaturatedWhenTheyAreWritten) {
     }
 }
 
+// Section 8.3.1.1. All numbers of a channel are in one image.
+TEST_F(Sampling, NormalizedNumbersAreWithinTheBoundOfTheirConversion) {
+    const OwnedProgram program = build(R"(
+        kernel void copy(read_only image2d_t from, global float* to) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            to[y * get_global_size(0) + x] = read_imagef(from, (int2)(x, y)).x;
+        })");
+    const OwnedKernel kernel = make_kernel(program, "copy");
+    struct Channel {
+        cl_channel_type type;
+        size_t bytes;
+        int most;
+        bool is_signed;
+    };
+    for (const Channel& channel : {Channel{CL_UNORM_INT8, 1, 255, false}, Channel{CL_SNORM_INT8, 1, 127, true},
+                                   Channel{CL_UNORM_INT16, 2, 65535, false}, Channel{CL_SNORM_INT16, 2, 32767, true}}) {
+        const Triple extent{256, channel.bytes == 1 ? size_t{1} : size_t{256}, 1};
+        const size_t count = extent[0] * extent[1];
+        std::vector<uint8_t> bytes(count * channel.bytes);
+        for (size_t i = 0; i < count; ++i)
+            std::memcpy(&bytes[i * channel.bytes], &i, channel.bytes);
+        const OwnedMem from =
+            make_image({CL_R, channel.type}, describe(CL_MEM_OBJECT_IMAGE2D, extent), CL_MEM_READ_ONLY);
+        write_image(from, {0, 0, 0}, extent, bytes.data());
+        const OwnedMem to = make_buffer(count * sizeof(float));
+        set_arguments(kernel, static_cast<cl_mem>(from), static_cast<cl_mem>(to));
+        const size_t size[] = {extent[0], extent[1]};
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, size, nullptr, 0, nullptr, nullptr), CL_SUCCESS);
+        const auto found = read<float>(to, count);
+        for (size_t i = 0; i < count; ++i) {
+            const int number = !channel.is_signed   ? static_cast<int>(i)
+                               : channel.bytes == 1 ? static_cast<int8_t>(i)
+                                                    : static_cast<int16_t>(i);
+            const double expected = std::max(static_cast<double>(number) / channel.most, -1.0);
+            const double unit = std::ldexp(1.0, std::ilogb(expected == 0 ? 1.0 : expected) - 23);
+            const bool is_exact = number == 0 || std::fabs(expected) == 1;
+            ASSERT_NEAR(static_cast<double>(found[i]), expected, is_exact ? 0 : 1.5 * unit)
+                << number << " of " << channel.most;
+        }
+    }
+}
+
 TEST_F(Sampling, DepthImagesAreOneValue) {
     const OwnedProgram program = build(R"(
         #pragma OPENCL EXTENSION cl_khr_depth_images : enable
