@@ -131,6 +131,21 @@ TEST(LikelySteps, ARowOfAllWorkItems_IsOneQuestion) {
     }
 }
 
+// Both loops over the neighbours are unrolled: the columns' places do not change in the loop over rows, and are not counted there.
+TEST(LikelySteps, ReadsOfMirroredNeighbours_AreUnrolled) {
+    Compiled program(
+        "int place(float s, float size) {\n"
+        "    float h = 0.5f * s;\n    return (int)min(fabs(h - rint(h)) * (2.0f * size), size - 0.5f);\n}\n"
+        "kernel void k(global const float4* in, global float4* out, float width, float height) {\n"
+        "    int x = get_global_id(0), y = get_global_id(1);\n    float4 sum = 0;\n"
+        "    for (int j = -1; j <= 1; ++j)\n        for (int i = -1; i <= 1; ++i)\n"
+        "            sum += in[place((y + j + 0.5f) / height, height) * 128 + place((x + i + 0.5f) / width, width)];\n"
+        "    out[y * (int)get_global_size(0) + x] = sum;\n}",
+        processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_GE(count(program, "\ntogether"), 9U) << program.optimised();
+}
+
 // Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.
 TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     for (const bool is_guarded : {false, true}) {

@@ -18,7 +18,7 @@
 namespace polder::compiler {
 namespace {
 
-namespace match = llvm::PatternMatch;
+namespace patterns = llvm::PatternMatch;
 
 // When a value of a block becomes available, compared to others. A value that depends on the previous iteration of the loop is later
 // than all others, because the processor computes everything else while it waits for that iteration.
@@ -31,7 +31,7 @@ struct Time {
 // A loop counter is available long before it is needed.
 bool is_counter(const llvm::PHINode& phi) {
     return llvm::any_of(phi.incoming_values(), [&](const llvm::Use& value) {
-        return match::match(value.get(), match::m_c_Add(match::m_Specific(&phi), match::m_Constant()));
+        return patterns::match(value.get(), patterns::m_c_Add(patterns::m_Specific(&phi), patterns::m_Constant()));
     });
 }
 

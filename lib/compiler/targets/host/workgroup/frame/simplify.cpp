@@ -4,6 +4,7 @@
 
 #include "accumulators.h"
 #include "analyses.h"
+#include "invariant_places.h"
 #include "narrow_counters.h"
 #include "natural_loops.h"
 #include "private_arrays.h"
@@ -99,6 +100,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(llvm::IndVarSimplifyPass());
     small.addPass(llvm::LoopDeletionPass());
     small.addPass(KeepWarpLoops());
+    small.addPass(MoveInvariantPlaces());
     small.addPass(UnrollForPrivateArrays());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
