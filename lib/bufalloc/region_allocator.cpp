@@ -28,7 +28,7 @@ void ask_for_large_pages(void* memory, size_t bytes) {
 
 RegionAllocator::RegionAllocator(const Region& region)
     : base_(region.base.value), granularity_(region.granularity.value),
-      granularity_log2_(static_cast<uint32_t>(std::countr_zero(region.granularity.value))) {
+      granularity_log2_(static_cast<uint32_t>(std::countr_zero(region.granularity.value))), spread_(region.spread) {
     assert(region.size.value == 0 || base_ + (region.size.value - 1) >= base_);
     nodes_.push_back(Node{0, 0, none, none, none, used_mark});
     begin_ = (0 - base_) & (granularity_ - 1);
@@ -53,7 +53,7 @@ RegionAllocator::RegionAllocator(const Region& region)
     const Index index = find(request, search);
     if (index == none)
         return std::nullopt;
-    return carve(index, padding(nodes_[index], request.alignment), request.size);
+    return carve(index, bytes_before(nodes_[index], request), request.size);
 }
 
 [[gnu::flatten]] void RegionAllocator::free(const Block& block) {

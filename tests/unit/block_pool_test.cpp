@@ -403,6 +403,24 @@ TEST(HostPool, MoreThanTheMachineHasIsRefused) {
     EXPECT_LE(pool->free_bytes(), pool->limit());
 }
 
+// Rows of 4096 bytes in several buffers would else be in the same sets of the first-level cache.
+TEST(HostPool, LargeBlocksBeginApartModuloAPage_AlsoAloneInTheirRegions) {
+    for (const uint64_t bytes : {32 * KiB, 4 * MiB, 80 * MiB}) {
+        const auto pool = make_host_allocator({});
+        std::vector<Block> blocks;
+        for (int i = 0; i < 5; ++i)
+            blocks.push_back(*pool->allocate(ByteCount{bytes}, aligned));
+        for (const Block& a : blocks)
+            for (const Block& b : blocks) {
+                const uint64_t apart = (a.address.value - b.address.value) % 4096;
+                EXPECT_TRUE(&a == &b || (apart >= 384 && apart <= 4096 - 384)) << bytes << ": " << apart;
+            }
+        for (const Block& block : blocks)
+            pool->free(block, {});
+        EXPECT_TRUE(pool->validate());
+    }
+}
+
 #if defined(__SANITIZE_ADDRESS__)
 TEST(HostPoolDeathTest, UseAfterFreeAndOverrunAreCaught) {
     const auto pool = make_host_allocator({});

@@ -343,5 +343,35 @@ TEST(RegionAllocator, AUsedBlockIsSplit) {
     EXPECT_TRUE(allocator.validate());
 }
 
+TEST(RegionAllocator, LargeBlocksAreSpreadInPages_WhereThereIsRoom) {
+    RegionAllocator::Region wanted = region(64 * KiB, 256 * KiB, 128);
+    wanted.spread = {32 * KiB, 896, 256};
+    RegionAllocator allocator{wanted};
+    const auto begin_of = [](const RegionAllocator::Block& block) {
+        return block.offset % RegionAllocator::page_bytes;
+    };
+    const auto first = *allocator.allocate(ByteCount{64 * KiB}, byte_aligned);
+    EXPECT_EQ(begin_of(first), 256u);
+    const auto second = *allocator.allocate(ByteCount{64 * KiB}, byte_aligned);
+    EXPECT_EQ(second.offset, first.range().end + 896);
+    // The bytes before them are free for small blocks, which begin anywhere.
+    const auto small = *allocator.allocate(ByteCount{896}, byte_aligned);
+    EXPECT_EQ(small.offset, first.range().end);
+    const auto page = *allocator.allocate(ByteCount{32 * KiB}, Alignment{4096});
+    EXPECT_EQ(begin_of(page), 0u);
+    EXPECT_TRUE(allocator.validate());
+    // A hole of the block's size is used again, and the last bytes of the region are used.
+    allocator.free(small);
+    allocator.free(second);
+    allocator.free(*allocator.allocate(ByteCount{64 * KiB + 896}, byte_aligned));
+    const auto again = *allocator.allocate(ByteCount{64 * KiB}, byte_aligned);
+    EXPECT_EQ(again.offset, second.offset);
+    const ByteCount rest = allocator.largest_free();
+    const auto last = allocator.allocate(rest, byte_aligned);
+    ASSERT_TRUE(last);
+    EXPECT_EQ(last->size, rest);
+    EXPECT_TRUE(allocator.validate());
+}
+
 } // namespace
 } // namespace polder

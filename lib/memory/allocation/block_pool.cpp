@@ -238,6 +238,8 @@ bool BlockPool::try_region(uint32_t index, const Request& request, Search search
         is_growth_requested_.store(true, std::memory_order_relaxed);
     }
     leased.block = {region.memory.address.plus(place->offset), request.asked, index, *place};
+    if (bytes >= spread_bytes_min)
+        newest_large_ = leased.block.address;
     if (poisons_)
         unpoison(leased.block.address, leased.block.size);
     POLDER_LOG(memory, "space %u: allocate %" PRIu64 " bytes at 0x%" PRIx64, options_.space.value, request.asked.value,

@@ -10,6 +10,11 @@
 
 namespace polder::memory {
 
+// Blocks from this size on are spread in pages: what stays free before a block is less than an eighth of it. The step has 14 lines of a cache,
+// and nine successive multiples of it are at least 384 bytes apart modulo a page.
+inline constexpr uint64_t spread_bytes_min = 8 * RegionAllocator::page_bytes;
+inline constexpr uint64_t spread_step = 896;
+
 struct BlockPool::Region {
     // Free bytes that a command in flight still uses.
     struct Unready {
@@ -17,8 +22,8 @@ struct BlockPool::Region {
         driver::Timepoint until;
     };
 
-    Region(driver::Memory reserved, Alignment granularity)
-        : memory(reserved), allocator({reserved.address, ByteCount{reserved.size}, granularity}) {}
+    Region(driver::Memory reserved, Alignment granularity, const RegionAllocator::Spread& spread)
+        : memory(reserved), allocator({reserved.address, ByteCount{reserved.size}, granularity, spread}) {}
 
     [[nodiscard]] uint64_t cached() const { return allocator.free_bytes().value - clean.size_bytes(); }
     [[nodiscard]] driver::Memory part(ByteRange range) const {

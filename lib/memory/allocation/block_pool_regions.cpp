@@ -81,12 +81,20 @@ bool BlockPool::grow_by(ByteCount size, const Request& request, Ladder& ladder, 
     return done;
 }
 
+// Kernels use the same element of several buffers, whose rows are often multiples of 4096 bytes. If the addresses were equal modulo 4096, all of
+// these rows would be in the same sets of the first-level cache, and loads would wait for stores to other addresses.
+RegionAllocator::Spread BlockPool::spread_of_next_region() const {
+    if (!options_.spreads_in_pages)
+        return {};
+    return {spread_bytes_min, spread_step, newest_large_.value + spread_step};
+}
+
 uint32_t BlockPool::add_region(driver::Memory memory) {
-    auto region = std::make_unique<Region>(memory, options_.granularity);
-    if (discards_)
-        region->allocator.for_each_free(ByteCount{1}, [&](ByteRange range) { region->clean.insert(range); });
     const auto hole = std::find(regions_.begin(), regions_.end(), nullptr);
     const auto index = static_cast<uint32_t>(hole - regions_.begin());
+    auto region = std::make_unique<Region>(memory, options_.granularity, spread_of_next_region());
+    if (discards_)
+        region->allocator.for_each_free(ByteCount{1}, [&](ByteRange range) { region->clean.insert(range); });
     if (hole == regions_.end())
         regions_.push_back(std::move(region));
     else

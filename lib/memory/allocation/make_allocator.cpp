@@ -66,6 +66,7 @@ std::unique_ptr<Allocator> make_host_allocator(const AllocationPolicy& policy, c
     AllocatorOptions options;
     options.limit = host_memory_limit(host_device);
     options.cache_max = std::max(options.cache_max, ByteCount{total.value / 16});
+    options.spreads_in_pages = true;
     std::unique_ptr<RegionSource> source;
     if (pins.always)
         source = std::make_unique<PinnedRegionSource>(*pins.always);

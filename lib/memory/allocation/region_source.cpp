@@ -46,8 +46,10 @@ Result<driver::Memory> HostRegionSource::reserve(ByteCount size) {
 
 void HostRegionSource::release(driver::Memory memory) { munmap(memory.address.host(), memory.size); }
 
+// A page more, so that the only block of a region can begin anywhere in the first one.
 ByteCount HostRegionSource::preferred_size(ByteCount needed, ByteCount reserved) const {
-    return std::max({needed, reserved, ByteCount{first_region_bytes}});
+    const uint64_t with_page = std::max(needed.value, needed.value + RegionAllocator::page_bytes);
+    return std::max({ByteCount{with_page}, reserved, ByteCount{first_region_bytes}});
 }
 
 ByteCount HostRegionSource::available() const {
@@ -64,7 +66,10 @@ void HostRegionSource::discard(driver::Memory range) {
 }
 
 void HostRegionSource::prepare(driver::Memory range) {
-    const uint64_t begin = huge_page.round_up(range.address.value);
+    // A block that begins in the first page of a large page, as those that are spread in pages do, gets all of the large page.
+    const uint64_t first = range.address.value & ~(huge_page.value - 1);
+    const bool begins_there = range.address.value - first < page_bytes();
+    const uint64_t begin = begins_there ? first : huge_page.round_up(range.address.value);
     const uint64_t end = (range.address.value + range.size) & ~(huge_page.value - 1);
     if (begin < end && end - begin >= large_block_bytes - huge_page.value)
         madvise(DeviceAddress{begin}.host(), end - begin, MADV_HUGEPAGE);  // advice: may fail

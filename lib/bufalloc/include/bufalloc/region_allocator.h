@@ -39,6 +39,17 @@ namespace polder {
 
 class RegionAllocator {
 public:
+    // The unit in which processors compare the addresses of loads and earlier stores, and after which the sets of first-level caches repeat.
+    static constexpr uint64_t page_bytes = 4096;
+
+    // Where large blocks begin, so that the same element of several arrays has different addresses modulo page_bytes.
+    struct Spread {
+        uint64_t size_min = UINT64_MAX;  // smaller blocks are not moved
+        // A block begins at the address of the block before it plus `step`, modulo page_bytes, if the free block that was found has room.
+        uint64_t step = 0;
+        uint64_t first = 0;  // the same for a block at the region's begin
+    };
+
     struct Region {
         // `base + offset` of a block has the requested alignment. Any value, but base + size must not exceed 2^64.
         DeviceAddress base;
@@ -46,6 +57,7 @@ public:
         // Every block's address and size is a multiple of this. Bytes before the first and after the last
         // such address of the region are not used.
         Alignment granularity{64};
+        Spread spread{};
     };
 
     // A used range. `size` is the requested size, rounded up to the granularity.
@@ -156,6 +168,7 @@ private:
     [[nodiscard]] uint32_t next_nonempty_bin(uint32_t bin) const;
     [[nodiscard]] uint64_t padding(const Node& node, uint64_t alignment) const;
     [[nodiscard]] bool fits(const Node& node, const Request& request) const;
+    [[nodiscard]] uint64_t bytes_before(const Node& node, const Request& request) const;
 
     [[nodiscard]] Index find(const Request& request, Search search);
     [[nodiscard]] Index find_in_bin(uint32_t bin, const Request& request, uint32_t look_at_most) const;
@@ -192,6 +205,7 @@ private:
     uint64_t base_;
     uint64_t granularity_;
     uint32_t granularity_log2_;
+    Spread spread_;
     uint64_t begin_ = 0;  // the used part of the region
     uint64_t capacity_ = 0;
 
@@ -240,6 +254,18 @@ size_t RegionAllocator::take_parts(ByteCount size_min, std::span<Block> places, 
     for (Block& place : places.first(count))
         place = carve(place.node, place.offset - nodes_[place.node].offset, place.size.value);
     return count;
+}
+
+// How many bytes of free block `node`, which fits, stay free before the block of the request.
+inline uint64_t RegionAllocator::bytes_before(const Node& node, const Request& request) const {
+    const uint64_t least = padding(node, request.alignment);
+    if (request.size < spread_.size_min) [[likely]]
+        return least;
+    const uint64_t begin = base_ + node.offset;
+    const uint64_t wanted = node.left == none ? spread_.first : base_ + nodes_[node.left].offset + spread_.step;
+    const uint64_t before = (wanted - begin) & (page_bytes - 1);
+    const bool is_aligned = ((begin + before) & (request.alignment - 1)) == 0;
+    return is_aligned && before <= node.size - request.size ? before : least;
 }
 
 }  // namespace polder

@@ -87,6 +87,8 @@ struct AllocatorOptions {
     Alignment granularity{128};
     // Where GrowableRegions::is_slow.
     bool grows_ahead = false;
+    // Large blocks begin at different addresses modulo 4096, where there is room (decision 277). For memory that kernels on processors use.
+    bool spreads_in_pages = false;
 };
 [[nodiscard]] std::unique_ptr<Allocator>
 make_allocator(const AllocationPolicy& policy, std::unique_ptr<RegionSource> source, const AllocatorOptions& options);

@@ -146,6 +146,7 @@ private:
     [[nodiscard]] bool grow_by(ByteCount size, const Request& request, Ladder& ladder, Lease& leased)
         POLDER_EXCLUDES(mutex_);
     [[nodiscard]] bool regroup(const Request& request, Ladder& ladder, Lease& leased) POLDER_EXCLUDES(mutex_);
+    [[nodiscard]] RegionAllocator::Spread spread_of_next_region() const POLDER_REQUIRES(mutex_);
     [[nodiscard]] uint32_t add_region(driver::Memory memory) POLDER_REQUIRES(mutex_);
     void remove_region(uint32_t index, Removed& removed) POLDER_REQUIRES(mutex_);
     uint64_t remove_unused_regions(const Block* keep, Removed& removed) POLDER_REQUIRES(mutex_);
@@ -230,6 +231,8 @@ private:
     std::atomic<bool> is_purge_requested_{false};
     // Less free memory than this lets the region grow ahead of need; 0: it does not.
     uint64_t ahead_below_ POLDER_GUARDED_BY(mutex_) = 0;
+    // The address of the large block that was placed last (spread_of_next_region).
+    DeviceAddress newest_large_ POLDER_GUARDED_BY(mutex_);
     std::atomic<bool> is_growth_requested_{false};
     const std::unique_ptr<AheadThread> ahead_;  // null: nothing grows ahead of need
 };
