@@ -119,5 +119,66 @@ TEST(DifferingBits, BelowOtherNumbers_AreRight) {
         }
 }
 
+// A place that is an int: the begin of the work-group plus the local id, as lowering writes it.
+constexpr const char* bytes_of_a_group = R"(
+    kernel void k(global const uchar* in, global int* out, int n) {
+        local uchar tile[64];
+        int x = get_local_id(0), place = (int)(get_global_id(0) - get_global_offset(0));
+        tile[x] = in[place];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        int value = tile[x];
+        if (place < n) out[place] = value - 128;
+    })";
+
+TEST(DifferencesAsInts, OfTheGroupsBeginAndTheLocalId_AreRows) {
+    Compiled code(bytes_of_a_group, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k"), "");
+    EXPECT_GT(code.result().lanes.loops, 0U) << code.result().lanes.reason;
+    EXPECT_FALSE(has(code, "llvm.masked.gather") || has(code, "llvm.masked.scatter")) << code.optimised();
+}
+
+TEST(DifferencesAsInts, OfTheGroupsBeginAndTheLocalId_AreRight) {
+    Compiled program(bytes_of_a_group);
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr size_t items = 256;
+    std::vector<uint8_t> in(items);
+    std::iota(in.begin(), in.end(), uint8_t{3});
+    for (const uint64_t local : {1, 16, 32, 64})
+        for (const int n : {0, 5, 100, 255, 256}) {
+            std::vector<int> out(items, -1), expected(items, -1);
+            for (size_t i = 0; i < static_cast<size_t>(n); ++i)
+                expected[i] = in[i] - 128;
+            program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+            ASSERT_EQ(out, expected) << n << " of groups of " << local;
+        }
+}
+
+// The int wraps around in the middle of a group, and what it is cut from has bits above 32, of either sign.
+TEST(DifferencesAsInts, ThatWrapAround_AreRight) {
+    Compiled program(R"(
+        kernel void k(global int* out, long first, long other, global long* places) {
+            const long place = (int)(first + (long)get_local_id(0) - other);
+            places[get_global_id(0)] = place;
+            out[(place & 63) + 64 * get_group_id(0)] = get_local_id(0);
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr int items = 128;
+    constexpr int64_t limit = int64_t{1} << 31;
+    for (const int64_t first : {int64_t{0}, limit - 20, -limit, 3 * limit, -5 * limit - 20, int64_t{1} << 40})
+        for (const int64_t other : {int64_t{0}, int64_t{7}, limit - 8, -limit - 1, 4 * limit, int64_t{1} << 62}) {
+            std::vector<int> out(items, -1), expected(items, -1);
+            std::vector<int64_t> places(items), expected_places(items);
+            for (int i = 0; i < items; ++i) {
+                const int64_t place = static_cast<int32_t>(first + i % 64 - other);
+                expected_places[static_cast<size_t>(i)] = place;
+                expected[static_cast<size_t>((place & 63) + i / 64 * 64)] = i % 64;
+            }
+            program.run({1, {items, 1, 1}, {64, 1, 1}},
+                        Arguments().add(out.data()).add(first).add(other).add(places.data()));
+            ASSERT_EQ(out, expected) << first << " and " << other;
+            ASSERT_EQ(places, expected_places) << first << " and " << other;
+        }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

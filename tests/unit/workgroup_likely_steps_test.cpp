@@ -175,6 +175,35 @@ TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     }
 }
 
+// The neighbours of an element, at the ends the element itself. LLVM adds the condition as a number, or subtracts with saturation.
+TEST(LikelySteps, NeighboursWithinARow_AreAskedFor) {
+    for (const char* type : {"int", "uint"}) {
+        const std::string index = type;
+        const std::string source =
+            "kernel void k(global const float* in, global float* out, " + index + " n) {\n    " + index +
+            " i = get_global_id(0), before = i == 0 ? i : i - 1, behind = i == n - 1 ? i : i + 1;\n"
+            "    out[i] = in[before] + 1000 * in[behind];\n}";
+        Compiled code(source, processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_GE(count(code, "load <16 x float>"), 2U) << code.optimised();
+        Compiled program(source);
+        ASSERT_EQ(program.prepare("k"), "");
+        constexpr size_t items = 192;
+        std::vector<float> in(items + 1);
+        std::iota(in.begin(), in.end(), 1.0F);
+        for (const int n : {0, 1, 2, 16, 17, 40, 191, 192, 500})
+            for (const uint64_t local : {1, 48, 64, 192}) {
+                std::vector<float> out(items), expected(items);
+                for (size_t i = 0; i < items; ++i) {
+                    const size_t behind = i + 1 == static_cast<size_t>(n) ? i : i + 1;
+                    expected[i] = in[i == 0 ? i : i - 1] + 1000 * in[behind];
+                }
+                program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+                ASSERT_EQ(out, expected) << n << " in groups of " << local;
+            }
+    }
+}
+
 // The element of a row and a column, which are a quotient and a remainder of the id plus `shift`.
 std::string flat_reader(const std::string& width) {
     return "kernel void k(global const int* in, global int* out, int width, int pitch, int shift) {\n"

@@ -63,6 +63,18 @@ bool is_small_and_negative(const llvm::APInt& value) {
            (value.getSExtValue() >> 32) >= least;
 }
 
+// What is left of a base of 64 bits of which one summand is subtracted again, as the offset of the launch is in `(int)(id - offset)`; else null.
+// Other differences have no base: it could be negative, and the scalar loop would run.
+llvm::Value* base_without(llvm::Value* base, llvm::Value* summand) {
+    using namespace llvm::PatternMatch;
+    llvm::Value* rest = nullptr;
+    if (base && match(base, m_Add(m_Zero(), m_Value(rest))))
+        base = rest;  // the index itself has the base 0
+    const bool is_summand =
+        base && base->getType()->isIntegerTy(64) && match(base, m_c_Add(m_Value(rest), m_Specific(summand)));
+    return is_summand ? rest : nullptr;
+}
+
 }  // namespace
 
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
@@ -258,6 +270,8 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
+    if (is_sub && !is_guess())
+        result.base = base_without(left.base, op.getOperand(1));
     if (is_or || is_sub || is_guess())
         return result;
 
@@ -343,6 +357,8 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
 
 LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     const LaneShape value = of(cast.getOperand(0));
+    if (is_guess() && value.kind == LaneShape::Kind::varying && cast.getOperand(0)->getType()->isIntegerTy(1))
+        return uniform;
     if (!value.is_strided() || value.is_uniform())
         return value;
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast);

@@ -2,6 +2,7 @@
 // not results.
 // - Bounds, conversions between integers and floating-point numbers, sums and rounding change no lane's step in most cases:
 //   (int)floor((float)x + 0.5f).
+// - A condition that is added as a number is the same for all lanes, as in x + (x < end): most vectors do not reach an end.
 // - A product with a number that all lanes have in common, or a quotient by one, has a step of a size that is not known; the next such product
 //   undoes it, as for normalized coordinates: x / width * width. Products with constants are no such pair: they only scale.
 // - Neighbours are in one row of a picture whose elements are counted by ids of one dimension.
@@ -46,7 +47,9 @@ bool is_bound(llvm::Intrinsic::ID operation) {
     case llvm::Intrinsic::smin:
     case llvm::Intrinsic::smax:
     case llvm::Intrinsic::umin:
-    case llvm::Intrinsic::umax: return true;
+    case llvm::Intrinsic::umax:
+    case llvm::Intrinsic::uadd_sat:
+    case llvm::Intrinsic::sadd_sat: return true;
     default: return false;
     }
 }
@@ -103,6 +106,8 @@ LaneShape LaneShapes::guessed(llvm::Instruction& instruction) const {
         return rounded(operand(0));
     if (is_bound(intrinsic))
         return LaneShape::of_one_that_varies(operand(0), operand(1));
+    if (intrinsic == llvm::Intrinsic::usub_sat || intrinsic == llvm::Intrinsic::ssub_sat)
+        return operand(0).is_uniform() ? varying : LaneShape::of_one_that_varies(operand(0), operand(1));
     if (intrinsic == llvm::Intrinsic::fabs || intrinsic == llvm::Intrinsic::abs)
         return same_step(operand(0));
     if (intrinsic == llvm::Intrinsic::fmuladd || intrinsic == llvm::Intrinsic::fma)
