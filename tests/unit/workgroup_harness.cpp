@@ -1,5 +1,6 @@
 #include "workgroup_harness.h"
 
+#include "targets/host/constant_loads.h"
 #include "targets/host/mask_words.h"
 #include "targets/host/register_tables.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -150,6 +151,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
         return llvm::toString(parsed.takeError());
     std::unique_ptr<llvm::Module> module = std::move(*parsed);
     link_builtins(*module);
+    mark_constant_loads(*module);
     module->setDataLayout(state_->machine->createDataLayout());
     module->setTargetTriple(state_->machine->getTargetTriple());
     give_target_features(*module, *state_->machine);

@@ -340,7 +340,8 @@ constexpr MemoryGuard memory_guards[] = {
 
 MemoryProgram::MemoryProgram(uint32_t seed, Structures structures)
     : block_(Maker(seed, structures).block(0, true, false)), has_vectors_(structures == Structures::vectors),
-      has_tables_(structures == Structures::constant_tables) {}
+      has_tables_(structures == Structures::constant_tables),
+      reads_constants_(structures != Structures::none && seed % 2 == 1) {}
 MemoryProgram::~MemoryProgram() = default;
 
 void MemoryProgram::guard(uint32_t seed) {
@@ -373,16 +374,21 @@ std::string MemoryProgram::text(const std::string& name) const {
         (has_vectors_ ? "int3 h = (int3)(1, 2, 3); float4 g = (float4)(1, 2, 3, 4); long2 l = (long2)(5, 6);\n" : "");
     for (int t = 0; t < 8; ++t)
         source += "int t" + std::to_string(t) + " = 0;\n";
-    return source + text_of(block_) +
-           "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
-           "(ulong)(long)f0 + "
-           "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w + 41 * "
-           "(ulong)p[n & 7] + 43 * (ulong)p[4] + 47 * (ulong)u0 + 53 * (ulong)u1" +
-           (has_vectors_ ? " + 59 * (ulong)h.x + 61 * (ulong)h.y + 67 * (ulong)h.z + 71 * (ulong)(long)g.x + 73 * "
-                           "(ulong)(long)g.w"
-                           " + 79 * (ulong)l.x + 83 * (ulong)l.y"
-                         : "") +
-           ";\n}\n";
+    source +=
+        text_of(block_) +
+        "result[at] = (ulong)v0 + 3 * (ulong)v1 + 5 * (ulong)v2 + 7 * v3 + 11 * (ulong)v4 + 13 * (ulong)v5 + 17 * "
+        "(ulong)(long)f0 + "
+        "19 * (ulong)(long)f1 + 23 * (ulong)w.x + 29 * (ulong)w.y + 31 * (ulong)w.z + 37 * (ulong)w.w + 41 * "
+        "(ulong)p[n & 7] + 43 * (ulong)p[4] + 47 * (ulong)u0 + 53 * (ulong)u1" +
+        (has_vectors_ ? " + 59 * (ulong)h.x + 61 * (ulong)h.y + 67 * (ulong)h.z + 71 * (ulong)(long)g.x + 73 * "
+                        "(ulong)(long)g.w"
+                        " + 79 * (ulong)l.x + 83 * (ulong)l.y"
+                      : "") +
+        ";\n}\n";
+    const std::string global = "global const ";
+    for (size_t at = 0; reads_constants_ && (at = source.find(global, at)) != std::string::npos;)
+        source.replace(at, global.size(), "constant ");
+    return source;
 }
 
 void MemoryProgram::run(const Range& range, int32_t n, MemoryBuffers& buffers) const {

@@ -96,6 +96,7 @@ public:
 private:
     MemoryBlock block_;
     const bool has_vectors_, has_tables_;
+    const bool reads_constants_;  // buffers that are only read are __constant
     const MemoryGuard* guard_ = nullptr;
 };
 

@@ -2,6 +2,7 @@
 
 #include "analyses.h"
 #include "builtins/builtins.h"
+#include "constant_loads.h"
 #include "global_ids.h"
 #include "machine/host.h"
 #include "module/block_kernels.h"
@@ -45,6 +46,7 @@ void clean_up(llvm::Module& module) {
 
 Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     POLDER_ASSIGN(builtins, Builtins::for_host());
+    mark_constant_loads(module);
     retarget_to_host(module, spir64_address_spaces);
     lower_printf(module);
     name_blocks(module);

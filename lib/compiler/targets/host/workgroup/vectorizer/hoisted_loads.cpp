@@ -4,9 +4,11 @@
 #include "hoisted_loads.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/Local.h>
@@ -163,10 +165,89 @@ private:
     const llvm::TargetTransformInfo& target_;
 };
 
+// Elements of constant memory, such as the coefficients of a polynomial, which LLVM repeats in all lanes before any loop. Nothing writes to
+// them, so they may move into each block that uses them, in loops of the kernel as well. LLVM's register allocator loads a value that it keeps on
+// the stack for each use. In the block, the element is loaded once for all uses. With one use this is no gain.
+class HoistedConstants {
+public:
+    HoistedConstants(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+        : loops_(analyses.getResult<llvm::LoopAnalysis>(function)) {
+        const auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+        kept_max_ = target.getNumberOfRegisters(target.getRegisterClassForType(true)) * 7 / 8;
+        for (llvm::Instruction& instruction : llvm::instructions(function))
+            if (auto* repetition = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+                repetition && loaded_by(*repetition))
+                add_users(*repetition);
+    }
+
+    unsigned run() {
+        unsigned moved = 0;
+        for (auto& [block, repetitions] : users_)
+            if (repetitions.size() > kept_max_)
+                for (llvm::ShuffleVectorInst* repetition : repetitions)
+                    if (llvm::count_if(repetition->users(), [&](llvm::User* user) {
+                            return llvm::cast<llvm::Instruction>(user)->getParent() == block;
+                        }) > 1) {
+                        move_to(*block, *repetition);
+                        ++moved;
+                    }
+        return moved;
+    }
+
+private:
+    static llvm::LoadInst* loaded_by(const llvm::ShuffleVectorInst& repetition) {
+        using namespace llvm::PatternMatch;
+        llvm::Value* value = nullptr;
+        if (!repetition.isZeroEltSplat() ||
+            !match(repetition.getOperand(0), m_InsertElt(m_Undef(), m_Value(value), m_ZeroInt())))
+            return nullptr;
+        auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+        return load && load->isSimple() && load->hasMetadata(llvm::LLVMContext::MD_invariant_load) ? load : nullptr;
+    }
+
+    void add_users(llvm::ShuffleVectorInst& repetition) {
+        llvm::SmallSetVector<llvm::BasicBlock*, 4> blocks;
+        for (llvm::User* user : repetition.users()) {
+            auto* const block = llvm::cast<llvm::Instruction>(user)->getParent();
+            const llvm::Loop* const loop = loops_.getLoopFor(block);
+            if (loop && !loop->contains(&repetition) && !llvm::isa<llvm::PHINode>(user))
+                blocks.insert(block);
+        }
+        for (llvm::BasicBlock* block : blocks)
+            users_[block].push_back(&repetition);
+    }
+
+    static void move_to(llvm::BasicBlock& block, llvm::ShuffleVectorInst& repetition) {
+        const auto uses = [&](const llvm::Instruction& instruction) {
+            return !llvm::isa<llvm::PHINode>(instruction) && llvm::is_contained(instruction.operands(), &repetition);
+        };
+        const auto first = llvm::find_if(block, uses);
+        auto* const insertion = llvm::cast<llvm::Instruction>(repetition.getOperand(0));
+        llvm::Instruction* last = nullptr;
+        for (llvm::Instruction* original : {llvm::cast<llvm::Instruction>(loaded_by(repetition)), insertion,
+                                            llvm::cast<llvm::Instruction>(&repetition)}) {
+            llvm::Instruction* const copy = original->clone();
+            copy->insertBefore(first);
+            if (last)
+                copy->setOperand(original == insertion ? 1 : 0, last);
+            last = copy;
+        }
+        repetition.replaceUsesWithIf(last, [&](const llvm::Use& use) {
+            const auto* user = llvm::cast<llvm::Instruction>(use.getUser());
+            return user->getParent() == &block && !llvm::isa<llvm::PHINode>(user);
+        });
+    }
+
+    const llvm::LoopInfo& loops_;
+    size_t kept_max_ = 0;
+    llvm::MapVector<llvm::BasicBlock*, llvm::SmallVector<llvm::ShuffleVectorInst*>> users_;
+};
+
 }  // namespace
 
 unsigned load_in_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    return HoistedLoads(function, analyses).run();
+    const unsigned constants = HoistedConstants(function, analyses).run();
+    return constants + HoistedLoads(function, analyses).run();
 }
 
 }  // namespace polder::compiler::workgroup

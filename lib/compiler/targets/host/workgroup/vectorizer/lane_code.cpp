@@ -173,6 +173,7 @@ void LaneCode::make_harmless(llvm::Instruction& copy, llvm::Value* mask) {
         if (safe->getType() != copy.getOperand(0)->getType())
             safe = builder_.CreateAddrSpaceCast(safe, copy.getOperand(0)->getType());
         copy.setOperand(0, builder_.CreateSelect(active, copy.getOperand(0), safe));
+        copy.setMetadata(llvm::LLVMContext::MD_invariant_load, nullptr);
     } else if (copy.isIntDivRem()) {
         copy.setOperand(1,
                         builder_.CreateSelect(active, copy.getOperand(1), llvm::ConstantInt::get(copy.getType(), 1)));
