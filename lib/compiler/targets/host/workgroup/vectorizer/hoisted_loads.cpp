@@ -166,8 +166,8 @@ private:
 };
 
 // Elements of constant memory, such as the coefficients of a polynomial, which LLVM repeats in all lanes before any loop. Nothing writes to
-// them, so they may move into each block that uses them, in loops of the kernel as well. LLVM's register allocator loads a value that it keeps on
-// the stack for each use. In the block, the element is loaded once for all uses. With one use this is no gain.
+// them, so they may move into each block that uses them, in loops of the kernel as well. There an
+// element is loaded once for all uses. LLVM's register allocator would load a value that it keeps on the stack for each use.
 class HoistedConstants {
 public:
     HoistedConstants(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
@@ -184,13 +184,10 @@ public:
         unsigned moved = 0;
         for (auto& [block, repetitions] : users_)
             if (repetitions.size() > kept_max_)
-                for (llvm::ShuffleVectorInst* repetition : repetitions)
-                    if (llvm::count_if(repetition->users(), [&](llvm::User* user) {
-                            return llvm::cast<llvm::Instruction>(user)->getParent() == block;
-                        }) > 1) {
-                        move_to(*block, *repetition);
-                        ++moved;
-                    }
+                for (llvm::ShuffleVectorInst* repetition : repetitions) {
+                    move_to(*block, *repetition);
+                    ++moved;
+                }
         return moved;
     }
 
