@@ -130,7 +130,7 @@ void expect(llvm::Instruction& conversion, const Beginning& beginning, llvm::Loo
     llvm::IRBuilder<> builder(conversion.getNextNode());
     llvm::Value* const place = builder.CreateFreeze(&conversion);
     llvm::Value* const expected =
-        builder.CreateAdd(builder.CreateZExtOrTrunc(beginning.integer, place->getType()),
+        builder.CreateAdd(builder.CreateZExtOrTrunc(builder.CreateFreeze(beginning.integer), place->getType()),
                           builder.getInt32(static_cast<uint32_t>(static_cast<int32_t>(std::floor(beginning.added)))));
     llvm::Value* const differs = builder.CreateICmpNE(place, expected);
     llvm::BasicBlock* const before = builder.GetInsertBlock();
