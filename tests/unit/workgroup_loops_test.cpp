@@ -396,38 +396,8 @@ TEST(LoopsAroundBarriers, AreEnteredAtSeveralPlaces) {
         }
 }
 
-// Work-items that have nothing to do return before the barrier, the others run a loop first.
-TEST(LoopsAroundBarriers, WorkItemsThatReturnBefore_LeaveTheOthersTheirLanes) {
-    Compiled program(R"(
-        kernel void k(global const uint* in, global uint* out, uint n) {
-            local uint all[64];
-            const uint i = get_global_id(0), l = get_local_id(0);
-            if (i >= n) return;
-            uint x = 0;
-            for (uint j = 0; j < n; ++j) x += in[j] * (i ^ j);
-            all[l] = x;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            out[i] = x + 3 * all[0];
-        })");
-    ASSERT_EQ(program.prepare("k"), "");
-    EXPECT_EQ(program.result().lanes.loops, 2U);
-    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
-    constexpr uint32_t count = 128, size = 64;
-    std::vector<uint32_t> in(count), own(count);
-    std::iota(in.begin(), in.end(), 5U);
-    for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
-        std::vector<uint32_t> out(count), expected(count);
-        for (uint32_t i = 0; i < n; ++i) {
-            own[i] = 0;
-            for (uint32_t j = 0; j < n; ++j)
-                own[i] += in[j] * (i ^ j);
-            expected[i] = own[i] + 3 * own[i / size * size];
-        }
-        program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
-        EXPECT_EQ(out, expected) << n;
-
-        // As in x264: sums that leave the barriers out where the rest fits a warp of a GPU.
-        constexpr const char* sums_of_warps = R"(
+// As in x264: sums that leave the barriers out where the rest fits a warp of a GPU.
+constexpr const char* sums_of_warps = R"(
     kernel void k(global const int* in, global int* out) {
         local int buffer[256];
         volatile local int* a = buffer;
@@ -443,22 +413,21 @@ TEST(LoopsAroundBarriers, WorkItemsThatReturnBefore_LeaveTheOthersTheirLanes) {
         if (x == 0) out[get_group_id(0)] = a[0];
     })";
 
-        TEST(WarpLoops, AddEachElementOnce_InGroupsOfAnyAndOfAKnownSize) {
-            constexpr uint64_t size = 256, groups = 3;
-            std::vector<int> in(size * groups);
-            for (size_t i = 0; i < in.size(); ++i)
-                in[i] = static_cast<int>(i * i % 1009);
-            for (const bool is_specialised : {false, true}) {
-                Compiled program(sums_of_warps);
-                ASSERT_EQ(program.prepare("k", is_specialised, {size, 1, 1}, WorkGroupOptions::Ends::whole), "");
-                std::vector<int> out(groups);
-                program.run({1, {size * groups, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()));
-                for (size_t group = 0; group < groups; ++group)
-                    EXPECT_EQ(out[group],
-                              std::accumulate(in.begin() + group * size, in.begin() + (group + 1) * size, 0))
-                        << "group " << group << (is_specialised ? " of a known size" : "");
-            }
-        }
+TEST(WarpLoops, AddEachElementOnce_InGroupsOfAnyAndOfAKnownSize) {
+    constexpr uint64_t size = 256, groups = 3;
+    std::vector<int> in(size * groups);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<int>(i * i % 1009);
+    for (const bool is_specialised : {false, true}) {
+        Compiled program(sums_of_warps);
+        ASSERT_EQ(program.prepare("k", is_specialised, {size, 1, 1}, WorkGroupOptions::Ends::whole), "");
+        std::vector<int> out(groups);
+        program.run({1, {size * groups, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+        for (size_t group = 0; group < groups; ++group)
+            EXPECT_EQ(out[group], std::accumulate(in.begin() + group * size, in.begin() + (group + 1) * size, 0))
+                << "group " << group << (is_specialised ? " of a known size" : "");
+    }
+}
 
-    }  // namespace
+}  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -160,20 +160,40 @@ private:
         for (llvm::BasicBlock* block : uniformity.divergent_branches()) {
             if (block == plan_.latch)
                 continue;  // the counter itself
-            plan_.divergent.insert(block);
-            const auto* node = post_dominators_.getNode(block);
-            llvm::BasicBlock* join = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
-            if (!join || !plan_.loop->contains(join))
-                return fail("the sides of a divergent branch do not meet again");
-            mask_blocks_between(*block, *join);
-            for (llvm::Loop* around = plan_.loops->getLoopFor(block); around != plan_.loop;
-                 around = around->getParentLoop())
-                if (!around->contains(join))
-                    plan_.masked.insert(around->block_begin(), around->block_end());
+            if (!mask_behind(*block))
+                return false;
         }
+        // Work-items that return from a loop mask what follows the loop, too. A uniform branch around the loop then leads into masked code.
+        while (llvm::BasicBlock* block = uniform_branch_into_masked_code())
+            if (!mask_behind(*block))
+                return false;
         if (plan_.masked.contains(plan_.header) || plan_.masked.contains(plan_.latch))
             return fail("the first or last block of the work-items' loop is divergent");
         return true;
+    }
+
+    // Work-items take both sides of the branch of `block` under masks, until they meet again.
+    bool mask_behind(llvm::BasicBlock& block) {
+        plan_.divergent.insert(&block);
+        const auto* node = post_dominators_.getNode(&block);
+        llvm::BasicBlock* join = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
+        if (!join || !plan_.loop->contains(join))
+            return fail("the sides of a divergent branch do not meet again");
+        mask_blocks_between(block, *join);
+        for (llvm::Loop* around = plan_.loops->getLoopFor(&block); around != plan_.loop;
+             around = around->getParentLoop())
+            if (!around->contains(join))
+                plan_.masked.insert(around->block_begin(), around->block_end());
+        return true;
+    }
+
+    llvm::BasicBlock* uniform_branch_into_masked_code() {
+        const auto found = llvm::find_if(plan_.blocks, [&](llvm::BasicBlock* block) {
+            return !plan_.is_masked(block) && block != plan_.latch && !plan_.divergent.contains(block) &&
+                   !block->getSingleSuccessor() &&
+                   llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return plan_.is_masked(next); });
+        });
+        return found == plan_.blocks.end() ? nullptr : *found;
     }
 
     // Blocks that are masked because of an inner branch are visited too, because the blocks after its join may not be masked yet.
@@ -198,8 +218,6 @@ private:
                 llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return plan_.is_masked(next); });
             if (!leads && !plan_.divergent.contains(block))
                 continue;
-            if (leads && !plan_.divergent.contains(block) && !block->getSingleSuccessor())
-                return fail("a uniform branch leads into masked code");
             MaskedChunk chunk;
             llvm::SmallVector<llvm::BasicBlock*> todo{block};
             while (!todo.empty()) {

@@ -1,0 +1,80 @@
+// Work-items that return early.
+
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// Work-items that have nothing to do return before the barrier, the others run a loop first.
+TEST(Returns, BeforeALoopAndABarrier_LeaveTheOthersTheirLanes) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, uint n) {
+            local uint all[64];
+            const uint i = get_global_id(0), l = get_local_id(0);
+            if (i >= n) return;
+            uint x = 0;
+            for (uint j = 0; j < n; ++j) x += in[j] * (i ^ j);
+            all[l] = x;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[i] = x + 3 * all[0];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 2U);
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    constexpr uint32_t count = 128, size = 64;
+    std::vector<uint32_t> in(count), own(count);
+    std::iota(in.begin(), in.end(), 5U);
+    for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
+        std::vector<uint32_t> out(count), expected(count);
+        for (uint32_t i = 0; i < n; ++i) {
+            own[i] = 0;
+            for (uint32_t j = 0; j < n; ++j)
+                own[i] += in[j] * (i ^ j);
+            expected[i] = own[i] + 3 * own[i / size * size];
+        }
+        program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+        EXPECT_EQ(out, expected) << n;
+    }
+}
+
+// Work-items return from a loop that all of them enter or none.
+TEST(Returns, FromALoop_LeaveTheOthersTheirLanes) {
+    Compiled program(R"(
+        kernel void k(global const int* keys, global int* out, int n, int last) {
+            const int i = get_global_id(0);
+            for (int j = 0; j < n; ++j) {
+                if (keys[j] == i) {
+                    out[i] = j;
+                    return;
+                }
+                out[i] -= last;
+            }
+            out[i] += last;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    constexpr int count = 100;
+    std::vector<int> keys(count);
+    for (int j = 0; j < count; ++j)
+        keys[static_cast<size_t>(j)] = j * 7 % 64;
+    for (const int n : {0, 1, 20, count}) {
+        std::vector<int> out(count, -9), expected(count);
+        for (int i = 0; i < count; ++i) {
+            int& result = expected[static_cast<size_t>(i)];
+            result = -9;
+            int j = 0;
+            for (; j < n && keys[static_cast<size_t>(j)] != i; ++j)
+                result -= 3;
+            result = j < n ? j : result + 3;
+        }
+        program.run({1, {count, 1, 1}, {50, 1, 1}}, Arguments().add(keys.data()).add(out.data()).add(n).add(3));
+        EXPECT_EQ(out, expected) << n;
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
