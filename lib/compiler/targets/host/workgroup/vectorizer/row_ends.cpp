@@ -8,7 +8,7 @@
 // - The first number's fraction is from 1/8 to 7/8, and the last one is the right distance away, but for 1/32. F is then nearer than 1/32 + 2^-5 to
 //   the row that begins with the first number, and each number nearer than 1/32 + 3 * 2^-6 < 1/8: its integer is that of the row.
 //
-// A bound is required to hold at both ends. Numbers between them can be NaN only where both ends are infinite or NaN, and then some requirement fails.
+// Whole numbers (`floor`, `rint`) are subtracted where both ends have the same one, at most 2. A bound is required to hold at both ends. Numbers between them can be NaN only where both ends are infinite or NaN, and then some requirement fails.
 #include "row_ends.h"
 
 #include <cmath>
