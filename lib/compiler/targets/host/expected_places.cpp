@@ -129,9 +129,9 @@ void expect(llvm::Instruction& conversion, const Beginning& beginning, llvm::Loo
     constexpr uint32_t likely = 1'000;
     llvm::IRBuilder<> builder(conversion.getNextNode());
     llvm::Value* const place = builder.CreateFreeze(&conversion);
-    llvm::Value* const expected =
-        builder.CreateAdd(builder.CreateZExtOrTrunc(builder.CreateFreeze(beginning.integer), place->getType()),
-                          builder.getInt32(static_cast<uint32_t>(static_cast<int32_t>(std::floor(beginning.added)))));
+    llvm::Value* const expected = builder.CreateFreeze(
+        builder.CreateAdd(builder.CreateZExtOrTrunc(beginning.integer, place->getType()),
+                          builder.getInt32(static_cast<uint32_t>(static_cast<int32_t>(std::floor(beginning.added))))));
     llvm::Value* const differs = builder.CreateICmpNE(place, expected);
     llvm::BasicBlock* const before = builder.GetInsertBlock();
     llvm::Instruction* const computed = llvm::SplitBlockAndInsertIfThen(
