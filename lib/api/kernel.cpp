@@ -229,6 +229,7 @@ Result<void> set_indirect(Kernel& kernel, std::vector<runtime::KnownAddress> run
         return fail(Status::invalid_value);
     const auto* const pointers = static_cast<const void* const*>(value);
     std::vector<runtime::KnownAddress> known;
+    known.reserve(size / sizeof *pointers);
     for (size_t i = 0; i < size / sizeof *pointers; ++i)
         known.push_back(runtime::known_address(kernel.context(), pointers[i]));
     kernel.set_indirect(list, std::move(known));

@@ -171,7 +171,7 @@ TEST(DifferencesAsInts, ThatWrapAround_AreRight) {
             for (int i = 0; i < items; ++i) {
                 const int64_t place = static_cast<int32_t>(first + i % 64 - other);
                 expected_places[static_cast<size_t>(i)] = place;
-                expected[static_cast<size_t>((place & 63) + i / 64 * 64)] = i % 64;
+                expected[static_cast<size_t>(place & 63) + static_cast<size_t>(i / 64) * 64] = i % 64;
             }
             program.run({1, {items, 1, 1}, {64, 1, 1}},
                         Arguments().add(out.data()).add(first).add(other).add(places.data()));

@@ -42,10 +42,11 @@ public:
     bool find() {
         cycles_.clear();
         cycles_.compute(function_);
+        cycle_ = nullptr;
         for (const llvm::Cycle* cycle : cycles_.toplevel_cycles())
-            if ((cycle_ = find_in(*cycle, chosen_, are_all_)))
-                return true;
-        return false;
+            if (cycle_ == nullptr)
+                cycle_ = find_in(*cycle, chosen_, are_all_);
+        return cycle_ != nullptr;
     }
 
     void give_one_entry() {
