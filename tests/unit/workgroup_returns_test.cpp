@@ -34,7 +34,7 @@ TEST(Returns, BeforeALoopAndABarrier_LeaveTheOthersTheirLanes) {
             own[i] = 0;
             for (uint32_t j = 0; j < n; ++j)
                 own[i] += in[j] * (i ^ j);
-            expected[i] = own[i] + 3 * own[i / size * size];
+            expected[i] = own[i] + 3 * own[size_t{i} / size * size];
         }
         program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
         EXPECT_EQ(out, expected) << n;
