@@ -121,7 +121,7 @@ private:
                 if (!blocks.contains(from))
                     before.insert(from);
         for (llvm::BasicBlock* block : before) {
-            llvm::IRBuilder<> at(block, block->getFirstInsertionPt());
+            llvm::IRBuilder<> at(block, block->getFirstNonPHIOrDbgOrAlloca());  // the slots may be in this block
             for (llvm::AllocaInst* slot : slots)
                 at.CreateStore(llvm::PoisonValue::get(slot->getAllocatedType()), slot);
         }
