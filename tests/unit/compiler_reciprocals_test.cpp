@@ -93,11 +93,14 @@ TEST(Reciprocals, OfRootsOfZeroAndInfinity_AreInfinityAndZero) {
         EXPECT_EQ(q, 1e6F);
 }
 
-TEST(Reciprocals, OfRootsOfNegativeNumbers_AreNaN) {
-    const std::vector<float> ones(16, 1), numbers(16, -1);
-    for (const float q : quotients("out[i] = n[i] / sqrt(d[i]);", ones, numbers, 16))
+// Where all divisors are `divisor`.
+void expect_nan(const std::string& statement, float divisor) {
+    const std::vector<float> ones(16, 1), divisors(16, divisor);
+    for (const float q : quotients(statement, ones, divisors, 16))
         EXPECT_TRUE(std::isnan(q)) << q;
 }
+
+TEST(Reciprocals, OfRootsOfNegativeNumbers_AreNaN) { expect_nan("out[i] = n[i] / sqrt(d[i]);", -1); }
 
 // 2.5 ULP of the division and 3 of the root.
 TEST(Reciprocals, OfRoots_AreWithinTheirBound) {
@@ -134,11 +137,7 @@ TEST(Reciprocals, OfTheSmallestNumbers_AreInfiniteWithAvx512) {
         EXPECT_EQ(out[i], i == 3 ? -infinity : infinity) << i;
 }
 
-TEST(Reciprocals, OfNaNAreNaN) {
-    const std::vector<float> ones(16, 1), divisors(16, std::numeric_limits<float>::quiet_NaN());
-    for (const float q : quotients("out[i] = n[i] / d[i];", ones, divisors, 16))
-        EXPECT_TRUE(std::isnan(q)) << q;
-}
+TEST(Reciprocals, OfNaNAreNaN) { expect_nan("out[i] = n[i] / d[i];", std::numeric_limits<float>::quiet_NaN()); }
 
 // OpenCL C: 2.5 ULP for divisors from 2^-126 to 2^126.
 TEST(Reciprocals, QuotientsAreWithinTheirBound) {
