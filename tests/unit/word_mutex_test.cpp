@@ -62,5 +62,30 @@ TEST(WordMutex, ThreadThatSleepsAtItIsWokenByUnlock) {
     EXPECT_EQ(passed, 3);
 }
 
+// A thread that is woken finds the mutex held again by the one that holds it nearly always. Rounds are counted; nothing is timed.
+TEST(WordMutex, ThreadThatLocksAgainAtOnceDoesNotKeepOutAnother) {
+    constexpr int turns = 30;
+    constexpr int rounds_max = 200'000;
+    WordMutex mutex;
+    std::atomic<bool> has_begun{false}, is_over{false};
+    std::thread other([&] {
+        while (!has_begun)
+            std::this_thread::yield();
+        for (int i = 0; i < turns; ++i)
+            const WordLock lock(mutex);
+        is_over = true;
+    });
+    int rounds = 0;
+    for (; !is_over && rounds < rounds_max; ++rounds) {
+        const WordLock lock(mutex);
+        has_begun = true;
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+    }
+    EXPECT_LT(rounds, rounds_max);
+    other.join();
+}
+
 }  // namespace
 }  // namespace polder
