@@ -98,7 +98,9 @@ TEST(KnownArguments, LinearReadsOfCommonFormatsCanBeLanes) {
                           "  const int i = get_global_id(0);\n"
                           "  to[i] = read_imagef(from, s, to[i].xy); }");
     ASSERT_TRUE(built.module) << built.log;
-    for (const Format& format : real_formats) {
+    std::vector<Format> formats(std::begin(real_formats), std::end(real_formats));
+    formats.push_back({CL_sRGBA, CL_UNORM_INT8, 4});
+    for (const Format& format : formats) {
         SCOPED_TRACE(std::to_string(format.order) + " " + std::to_string(format.type));
         expect_lanes(
             built,
