@@ -109,6 +109,29 @@ TEST(KnownArguments, LinearReadsOfCommonFormatsCanBeLanes) {
     }
 }
 
+// Along z all work-items read the same elements, which looks cheaper than x where the steps of coordinates are not followed.
+TEST(KnownArguments, ReadsAtCoordinatesFromIdsAreLanesOfX) {
+    const std::string begin =
+        "kernel void k(read_only image2d_t from, sampler_t s, global float4* to, float2 moved) {\n"
+        "  const int x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);\n"
+        "  float2 at = (float2)(x, y) + moved;\n";
+    const std::string end = "  to[(z * get_global_size(1) + y) * get_global_size(0) + x] = read_imagef(from, s, at); }";
+    const auto expect_x = [](const Outcome& built, std::initializer_list<uint32_t> samplers) {
+        ASSERT_TRUE(built.module) << built.log;
+        for (const uint32_t sampler : samplers) {
+            SCOPED_TRACE(sampler);
+            const auto executable = *Executable::open(built.module, target());
+            const CodeVersion version{{}, {image(0, CL_RGBA, CL_HALF_FLOAT, 8), {.index = 1, .sampler = sampler}}};
+            ASSERT_TRUE(executable->code("k", version));
+            EXPECT_EQ(executable->lane_dimension("k", version), 0U);
+        }
+    };
+    expect_x(build_with_images(begin + end), {linear_to_edge, nearest_clamped});
+    const std::string normalized = "  at /= (float2)(get_image_width(from), get_image_height(from));\n";
+    // To the edge, repeated and mirrored; linear and nearest.
+    expect_x(build_with_images(begin + normalized + end), {0x23, 0x27, 0x29, 0x13, 0x17, 0x19});
+}
+
 // Functions of the program that take images are as if they were written in the kernel; those that call powers stay calls.
 TEST(KnownArguments, FunctionsOfTheProgramAreFollowed) {
     const Outcome built =

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <limits>
 #include <llvm/ADT/PostOrderIterator.h>
+#include <llvm/ADT/Sequence.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
@@ -25,9 +27,10 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// How a value changes from one work-item to the next: by a constant, or in another way.
+// How a value changes from one work-item to the next: by a constant, or in another way. `scaled`: by this constant times a number that all
+// work-items have in common, such as the reciprocal of an image's width.
 struct Step {
-    enum class Kind : uint8_t { unknown, constant, other } kind = Kind::unknown;
+    enum class Kind : uint8_t { unknown, constant, scaled, other } kind = Kind::unknown;
     int64_t size = 0;
 
     friend bool operator==(const Step&, const Step&) = default;
@@ -36,7 +39,8 @@ struct Step {
 constexpr Step no_step{Step::Kind::constant, 0};
 constexpr Step other_step{Step::Kind::other, 0};
 
-// The steps of all values of a function along one dimension. Assumes that clamps change nothing and that nothing overflows.
+// The steps of all values of a function along one dimension. Assumes that clamps and rounding change nothing and that nothing overflows. Each element
+// of a vector, such as one of two coordinates, has a step of its own.
 class Steps {
 public:
     Steps(llvm::ArrayRef<llvm::BasicBlock*> blocks, unsigned dimension) : dimension_(dimension) {
@@ -44,21 +48,38 @@ public:
             changed = false;
             for (llvm::BasicBlock* block : blocks)
                 for (llvm::Instruction& instruction : *block)
-                    changed |= update(instruction);
+                    for (element_ = 0; element_ < elements_of(instruction); ++element_)
+                        changed |= update(instruction);
         }
+        element_ = 0;
     }
 
-    [[nodiscard]] Step of(const llvm::Value* value) const {
-        return llvm::isa<llvm::Instruction>(value) ? steps_.lookup(value) : no_step;
-    }
+    // Of a vector, that of the element which is computed now.
+    [[nodiscard]] Step of(const llvm::Value* value) const { return of(value, element_); }
 
 private:
+    static unsigned elements_of(const llvm::Value& value) {
+        const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(value.getType());
+        return vector ? vector->getNumElements() : 1;
+    }
+
+    [[nodiscard]] Step of(const llvm::Value* value, unsigned element) const {
+        return llvm::isa<llvm::Instruction>(value) ? steps_.lookup({value, std::min(element, elements_of(*value) - 1)})
+                                                   : no_step;
+    }
+
+    // Whether all elements of a value are the same for all work-items.
+    [[nodiscard]] bool is_same(const llvm::Value* value) const {
+        return llvm::all_of(llvm::seq(elements_of(*value)),
+                            [&](unsigned element) { return of(value, element) == no_step; });
+    }
+
     bool update(llvm::Instruction& instruction) {
         const Step now = of(&instruction);
         const Step next = compute(instruction);
         if (next == now || next.kind == Step::Kind::unknown || now.kind == Step::Kind::other)
             return false;
-        steps_[&instruction] = now.kind == Step::Kind::unknown ? next : other_step;
+        steps_[{&instruction, element_}] = now.kind == Step::Kind::unknown ? next : other_step;
         return true;
     }
 
@@ -69,13 +90,19 @@ private:
             return common(phi->incoming_values());
         if (llvm::isa<llvm::AllocaInst>(instruction))
             return no_step;
+        if (llvm::isa<llvm::InsertElementInst, llvm::ExtractElementInst, llvm::ShuffleVectorInst>(instruction))
+            return moved(instruction);
         for (const llvm::Use& operand : instruction.operands())
             if (of(operand.get()).kind == Step::Kind::unknown)
                 return {};
         switch (instruction.getOpcode()) {
         case llvm::Instruction::Add:
-        case llvm::Instruction::Or: return sum(instruction, 1);
-        case llvm::Instruction::Sub: return sum(instruction, -1);
+        case llvm::Instruction::FAdd:
+        case llvm::Instruction::Or: return sum(of(instruction.getOperand(0)), of(instruction.getOperand(1)), 1);
+        case llvm::Instruction::Sub:
+        case llvm::Instruction::FSub: return sum(of(instruction.getOperand(0)), of(instruction.getOperand(1)), -1);
+        case llvm::Instruction::FMul: return product(*instruction.getOperand(0), *instruction.getOperand(1));
+        case llvm::Instruction::FDiv: return product_with(of(instruction.getOperand(0)), *instruction.getOperand(1));
         case llvm::Instruction::Mul:
         case llvm::Instruction::Shl: return scaled(instruction);
         case llvm::Instruction::AShr:
@@ -83,7 +110,11 @@ private:
         case llvm::Instruction::SExt:
         case llvm::Instruction::ZExt:
         case llvm::Instruction::Trunc:
+        case llvm::Instruction::SIToFP:
+        case llvm::Instruction::UIToFP:
         case llvm::Instruction::Freeze: return of(instruction.getOperand(0));
+        case llvm::Instruction::FPToSI:
+        case llvm::Instruction::FPToUI: return rounded(of(instruction.getOperand(0)), other_step);
         case llvm::Instruction::GetElementPtr: return address(llvm::cast<llvm::GetElementPtrInst>(instruction));
         default: break;
         }
@@ -91,7 +122,67 @@ private:
             return clamped(*select->getTrueValue(), *select->getFalseValue());
         if (const auto* minimum = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&instruction))
             return clamped(*minimum->getLHS(), *minimum->getRHS());
+        if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+            if (const auto step = of_coordinate(*call))
+                return *step;
         return masked(instruction);
+    }
+
+    // Of an instruction that moves elements.
+    Step moved(const llvm::Instruction& move) const {
+        if (const auto* shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&move)) {
+            const int place = shuffle->getMaskValue(element_);
+            const auto count = static_cast<int>(elements_of(*shuffle->getOperand(0)));
+            if (place < 0)
+                return no_step;
+            return of(shuffle->getOperand(place < count ? 0 : 1), static_cast<unsigned>(place % count));
+        }
+        const bool inserts = llvm::isa<llvm::InsertElementInst>(move);
+        const auto* place = llvm::dyn_cast<llvm::ConstantInt>(move.getOperand(inserts ? 2 : 1));
+        if (!place)
+            return other_step;
+        const auto element = static_cast<unsigned>(place->getZExtValue());
+        if (!inserts)
+            return of(move.getOperand(0), element);
+        return element == element_ ? of(move.getOperand(1)) : of(move.getOperand(0));
+    }
+
+    // Of the functions with which image coordinates are computed.
+    std::optional<Step> of_coordinate(const llvm::IntrinsicInst& call) const {
+        switch (call.getIntrinsicID()) {
+        case llvm::Intrinsic::fabs: return of(call.getArgOperand(0));
+        case llvm::Intrinsic::floor:
+        case llvm::Intrinsic::ceil:
+        case llvm::Intrinsic::trunc:
+        case llvm::Intrinsic::rint: return rounded(of(call.getArgOperand(0)), no_step);
+        case llvm::Intrinsic::minnum:
+        case llvm::Intrinsic::maxnum:
+        case llvm::Intrinsic::minimumnum:
+        case llvm::Intrinsic::maximumnum: return clamped(*call.getArgOperand(0), *call.getArgOperand(1));
+        case llvm::Intrinsic::fma:
+        case llvm::Intrinsic::fmuladd:
+            return sum(product(*call.getArgOperand(0), *call.getArgOperand(1)), of(call.getArgOperand(2)), 1);
+        default: return std::nullopt;
+        }
+    }
+
+    // `scaled`: the step of a scaled number when it is rounded. In the copy of a repeated image that the coordinates are in it is 0.
+    static Step rounded(const Step& step, const Step& scaled) {
+        return step.kind == Step::Kind::scaled ? scaled : step;
+    }
+
+    Step product(const llvm::Value& left, const llvm::Value& right) const {
+        return of(&right) == no_step ? product_with(of(&left), right) : product_with(of(&right), left);
+    }
+
+    // A product with the factor, or a quotient by it. The next one with a factor that is no constant undoes it: x / width * width.
+    Step product_with(const Step& step, const llvm::Value& factor) const {
+        if (of(&factor) != no_step || step.kind == Step::Kind::other)
+            return other_step;
+        if (step == no_step)
+            return no_step;
+        const bool is_undone = step.kind == Step::Kind::scaled && !llvm::isa<llvm::Constant>(factor);
+        return {is_undone ? Step::Kind::constant : Step::Kind::scaled, step.size};
     }
 
     template <class Values>
@@ -108,8 +199,11 @@ private:
         return result;
     }
 
-    Step sum(const llvm::Instruction& op, int sign) const {
-        const Step left = of(op.getOperand(0)), right = of(op.getOperand(1));
+    static Step sum(const Step& left, const Step& right, int sign) {
+        if (left.kind == Step::Kind::scaled && right == no_step)
+            return left;
+        if (right.kind == Step::Kind::scaled && left == no_step)
+            return {Step::Kind::scaled, sign * right.size};
         if (left.kind != Step::Kind::constant || right.kind != Step::Kind::constant)
             return other_step;
         return {Step::Kind::constant, left.size + sign * right.size};
@@ -166,8 +260,8 @@ private:
     // An `and` that keeps 31 or more low bits is a conversion to int and back, and keeps the step. Any other instruction has the step 0 if all
     // its operands have.
     Step masked(const llvm::Instruction& instruction) const {
-        const auto is_same = [this](const llvm::Use& operand) { return of(operand.get()) == no_step; };
-        if (llvm::all_of(instruction.operands(), is_same) && !instruction.isAtomic())
+        const auto is_operand_same = [this](const llvm::Use& operand) { return is_same(operand.get()); };
+        if (llvm::all_of(instruction.operands(), is_operand_same) && !instruction.isAtomic())
             return no_step;
         const auto* mask = instruction.getOpcode() == llvm::Instruction::And
                                ? llvm::dyn_cast<llvm::ConstantInt>(instruction.getOperand(1))
@@ -177,7 +271,8 @@ private:
     }
 
     const unsigned dimension_;
-    llvm::DenseMap<const llvm::Value*, Step> steps_;
+    unsigned element_ = 0;
+    llvm::DenseMap<std::pair<const llvm::Value*, unsigned>, Step> steps_;
 };
 
 LanePlaces places_of(const llvm::Instruction& access, const Steps& steps) {
@@ -194,12 +289,19 @@ LanePlaces places_of(const llvm::Instruction& access, const Steps& steps) {
 // together. A convolution of columns with its tile in local memory took 2.8 times as long with lanes along the columns (decision 148).
 constexpr double far = 4;
 
+// Whether no two lanes share a cache line. Structures in a row, such as an image's elements of several channels, do share them.
+bool are_far(const llvm::Instruction& access, const Steps& steps) {
+    constexpr int64_t cache_line = 64;
+    const Step step = steps.of(llvm::getLoadStorePointerOperand(&access));
+    return is_in_buffer(access) && (step.kind != Step::Kind::constant || std::abs(step.size) >= cache_line);
+}
+
 // The cost of a load or store of all lanes.
 double cost_of_access(llvm::Instruction& access, const Steps& steps, const BlockAccesses& block, unsigned lanes) {
     const LanePlaces places = places_of(access, steps);
     if (places != LanePlaces::apart)
         return cost_of_access(places, lanes);
-    const double distance = is_in_buffer(access) ? far : 1;
+    const double distance = are_far(access, steps) ? far : 1;
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
         if (const size_t elements = block.structure_of(*load).size();
             is_loaded_at_once(*load->getType(), elements, lanes))
