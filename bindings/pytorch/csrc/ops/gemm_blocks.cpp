@@ -1,7 +1,8 @@
 // Products by blocks, for processors (Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008). A group copies
 // a few panels of b's columns, 256 deep, to local memory, and where a is transposed or stored in less precision, blocks of 96 rows
 // of a as well. So each order of the factors costs almost the same, and columns whose distance is a power of two do not drive
-// each other out of the cache. Where k is deeper, the sums wait in local memory in between.
+// each other out of the cache. Where k is deeper, the sums of the blocks so far wait in local memory; each block begins from 0, because
+// a long sum is more accurate as a sum of sums (decision 296).
 #include "gemm_source.h"
 #include "pointwise.h"
 
@@ -27,7 +28,7 @@ const char* const kernel_text = R"(
 #define DECLARE_A(r) global const AS* restrict a##r = a + min(m + r, S.m - 1) * S.a.row + from * A_COLUMN;
 #endif
 #define DECLARE(r) T x##r = 0, y##r = 0; DECLARE_A(r)
-#define RESUME(r) x##r = waiting[r * group_panels * COLUMNS]; y##r = waiting[r * group_panels * COLUMNS + LANES];
+#define ADD_WAITING(r) x##r += waiting[r * group_panels * COLUMNS]; y##r += waiting[r * group_panels * COLUMNS + LANES];
 #define WAIT(r) waiting[r * group_panels * COLUMNS] = x##r; waiting[r * group_panels * COLUMNS + LANES] = y##r;
 kernel __attribute__((reqd_work_group_size(LANES, 1, 1)))
 void multiply_blocks()" TORCH_OPENCL_FACTORS
@@ -85,11 +86,11 @@ void multiply_blocks()" TORCH_OPENCL_FACTORS
           const local T* tile_a = TILE_A((m - block) / TILE_ROWS);
 #endif
           FOR_ROWS(DECLARE)
-          if (from > 0) { FOR_ROWS(RESUME) }
           for (long k = 0; k < depth; ++k) {
             T p = mine[k * COLUMNS], q = mine[k * COLUMNS + LANES];
             FOR_ROWS(STEP)
           }
+          if (from > 0) { FOR_ROWS(ADD_WAITING) }
           if (from + DEPTH < S.k) { FOR_ROWS(WAIT) } else { FINISH_ROWS }
         }
       }

@@ -60,12 +60,18 @@ Kernel& kernel_for(const Device& device, c10::ScalarType type, const char* name)
   local T shared[ITEMS];
   int lane = get_local_id(0);
   T loss = 0, weights = 0;
-  for (long i = lane; i < samples; i += ITEMS) {
-    long t = target[i];
-    if (t == ignored) continue;
-    if (t < 0 || t >= classes) { loss = NAN; continue; }
-    loss -= LOADX(in, PLACE(i, t)) * WEIGHT(t);
-    weights += WEIGHT(t);
+  // Sums of sums, which are more accurate than long sums.
+  for (long begin = lane; begin < samples; begin += 128 * ITEMS) {
+    T part = 0, part_weights = 0;
+    for (long i = begin, end = min(samples, begin + 128 * ITEMS); i < end; i += ITEMS) {
+      long t = target[i];
+      if (t == ignored) continue;
+      if (t < 0 || t >= classes) { part = NAN; continue; }
+      part -= LOADX(in, PLACE(i, t)) * WEIGHT(t);
+      part_weights += WEIGHT(t);
+    }
+    loss += part;
+    weights += part_weights;
   }
   REDUCE_SUM(loss);
   REDUCE_SUM(weights);

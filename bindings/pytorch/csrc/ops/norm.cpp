@@ -108,9 +108,14 @@ kernel void layer_grad_weight(global const X_T* grad, global const X_T* in, glob
                               global P_T* weight, global P_T* bias, int has_weight, int has_bias, long n, long rows) {
   long i = get_global_id(0);
   T w = 0, b = 0;
-  for (long r = 0; r < rows; ++r) {
-    T g = LOADX(grad, r * n + i);
-    b += g; w += g * (LOADX(in, r * n + i) - means[r]) * rstds[r];
+  // Sums of sums, which are more accurate than long sums.
+  for (long begin = 0; begin < rows; begin += 128) {
+    T part_w = 0, part_b = 0;
+    for (long r = begin, end = min(rows, begin + 128); r < end; ++r) {
+      T g = LOADX(grad, r * n + i);
+      part_b += g; part_w += g * (LOADX(in, r * n + i) - means[r]) * rstds[r];
+    }
+    w += part_w; b += part_b;
   }
   if (has_weight) STOREP(weight, i, w);
   if (has_bias) STOREP(bias, i, b);
@@ -170,6 +175,12 @@ Tensor by_channel(const Tensor& values, const Tensor& x) {
     return values.reshape(shape);
 }
 
+// Sums over a channel are sums of parts, of at least 128 elements an item: more accurate than long sums.
+const char* const parts_of_channel = R"(
+#define FOR_PARTS for (long images = max(1L, 128L * ITEMS / max(inner, (long)ITEMS)), first = 0; first < n; first += images)
+#define FOR_IMAGES_OF_PART for (long b = first, end_of_part = min(n, first + images); b < end_of_part; ++b)
+)";
+
 // WHOLE 1: the kernel goes on to the elements, and nothing else is launched.
 const char* const batch_kernels =
     R"(batch_statistics(global const X_T* in, global T* means, global T* invstds, global P_T* running_mean,
@@ -182,12 +193,21 @@ const char* const batch_kernels =
   int lane = get_local_id(0);
   long c = get_group_id(0);
   T mean = 0, square = 0, count = n * inner;
-  for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += ITEMS) mean += LOADX(in, (b * channels + c) * inner + i);
+  FOR_PARTS {
+    T part = 0;
+    FOR_IMAGES_OF_PART for (long i = lane; i < inner; i += ITEMS) part += LOADX(in, (b * channels + c) * inner + i);
+    mean += part;
+  }
   REDUCE_SUM(mean);
   mean /= count;
-  for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += ITEMS) { T d = LOADX(in, (b * channels + c) * inner + i) - mean; square += d * d; }
+  FOR_PARTS {
+    T part = 0;
+    FOR_IMAGES_OF_PART for (long i = lane; i < inner; i += ITEMS) {
+      T d = LOADX(in, (b * channels + c) * inner + i) - mean;
+      part += d * d;
+    }
+    square += part;
+  }
   REDUCE_SUM(square);
   T invstd = 1 / sqrt(square / count + eps);
   if (lane == 0) {
@@ -219,11 +239,14 @@ const char* const batch_sums =
   int lane = get_local_id(0);
   long c = get_group_id(0);
   T mean = means[c], invstd = invstds[c], s = 0, p = 0;
-  for (long b = 0; b < n; ++b)
-    for (long i = lane; i < inner; i += ITEMS) {
+  FOR_PARTS {
+    T part_s = 0, part_p = 0;
+    FOR_IMAGES_OF_PART for (long i = lane; i < inner; i += ITEMS) {
       T g = LOADX(grad, (b * channels + c) * inner + i);
-      s += g; p += g * (LOADX(in, (b * channels + c) * inner + i) - mean) * invstd;
+      part_s += g; part_p += g * (LOADX(in, (b * channels + c) * inner + i) - mean) * invstd;
     }
+    s += part_s; p += part_p;
+  }
   REDUCE_SUM(s);
   REDUCE_SUM(p);
   if (lane == 0) { sums[c] = s; products[c] = p; }
@@ -252,7 +275,7 @@ struct BatchParameters {
 
 std::string batch_source(c10::ScalarType type, c10::ScalarType parameter_type, bool whole, const char* kernel) {
     return row_macros(type) + access_macros("P", parameter_type) + "#define P_T " + storage_name(parameter_type) +
-           "\n#define WHOLE " + (whole ? "1" : "0") + "\n" + row_kernel + kernel;
+           "\n#define WHOLE " + (whole ? "1" : "0") + parts_of_channel + row_kernel + kernel;
 }
 
 // Writes `out`, too, where it is defined.

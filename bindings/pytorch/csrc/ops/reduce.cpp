@@ -1,7 +1,7 @@
 // Two kernels. `rows`: a work-item per result walks over its elements; good when neighbouring results are neighbours in memory.
 // `groups`: a work-group per result (or part of one), whose items walk with the group's stride and combine in local memory; good
 // when reduced elements are neighbours, or results are few. Few results with many elements take two passes: parts, then their
-// combination.
+// combination. An item combines parts of 128 elements: a sum of sums is more accurate than a long sum.
 #include "reduce.h"
 
 #include "kernels.h"
@@ -98,7 +98,9 @@ std::string source_of(const Reduction& reduction, const Plan& plan, c10::ScalarT
     const std::string items = std::to_string(row_items());
     const std::string identity = std::string("  A acc = ") + reduction.identity + ";\n";
     text += "kernel void rows(" + parameters + ") {\n  long result = get_global_id(0);\n" + base + identity +
-            "  for (long i = 0; i < n; ++i) " + element + "  STOREOUT(out, result, (" + reduction.finish + "));\n}\n";
+            "  for (long first = 0; first < n; first += 128) {\n    A total = acc; acc = " + reduction.identity +
+            ";\n    for (long i = first, end = min(n, first + 128); i < end; ++i) " + element +
+            "    acc = combine(total, acc);\n  }\n  STOREOUT(out, result, (" + reduction.finish + "));\n}\n";
     // Part p of a result takes the elements from p * n / parts; the parts' values are stored as they are.
     text +=
         "kernel __attribute__((reqd_work_group_size(" + items + ", 1, 1))) void groups(" + parameters +
@@ -107,8 +109,11 @@ std::string source_of(const Reduction& reduction, const Plan& plan, c10::ScalarT
         "  int lane = get_local_id(0);\n  long result = get_group_id(0) / parts, part = get_group_id(0) % parts;\n" +
         base + identity +
         "  long begin = n * part / parts, end = n * (part + 1) / parts;\n"
-        "  for (long i = begin + lane; i < end; i += " +
-        items + ") " + element +
+        "  for (long first = begin + lane; first < end; first += 128 * " +
+        items + ") {\n    A total = acc; acc = " + reduction.identity +
+        ";\n    for (long i = first, last = min(end, first + 128 * " + items + "); i < last; i += " + items + ") " +
+        element +
+        "    acc = combine(total, acc);\n  }\n"
         "  sums[lane] = acc;\n  barrier(CLK_LOCAL_MEM_FENCE);\n"
         // One item combines them: on processors this costs less than the barriers of a tree.
         "  if (lane == 0) {\n    for (int i = 1; i < " +

@@ -119,7 +119,7 @@ Tensor& triu_out(const Tensor& self, int64_t diagonal, Tensor& out) {
     return triangle(self, diagonal, out, "triu", "c - r >= n0");
 }
 
-// One work-item per line along the dimension.
+// One work-item per line along the dimension. It adds in double where it can, as the CPU does: each result is a sum of all elements before it.
 Tensor& running(const Tensor& self, int64_t wrapped, Tensor& out, const char* name, const char* identity,
                 const char* combine) {
     at::native::resize_output(out, self.sizes());
@@ -137,12 +137,13 @@ Tensor& running(const Tensor& self, int64_t wrapped, Tensor& out, const char* na
     const int64_t n = in.dim() == 0 ? 1 : in.size(dim);
     Kernel& kernel = kernel_of(device, std::string(name) + " " + short_name(type), "running", [&] {
         const std::string elements = std::string("global ") + storage_name(type);
-        return compute_type_macros(type) + access_macros("X", type) + "kernel void running(" + elements + "* in, " +
-               elements +
+        const bool is_wider = compute_type(type) == at::kFloat && device.has_double;
+        return compute_type_macros(type) + access_macros("X", type) + "typedef " + (is_wider ? "double" : "T") +
+               " A;\nkernel void running(" + elements + "* in, " + elements +
                "* out, long n, long inner) {\n  long g = get_global_id(0), base = g / inner * n * inner + g % inner;\n "
-               " T acc = " +
-               identity + ";\n  for (long i = 0; i < n; ++i) { T x = LOADX(in, base + i * inner); acc = " + combine +
-               "; STOREX(out, base + i * inner, acc); }\n}\n";
+               " A acc = " +
+               identity + ";\n  for (long i = 0; i < n; ++i) { A x = LOADX(in, base + i * inner); acc = " + combine +
+               "; STOREX(out, base + i * inner, (T)acc); }\n}\n";
     });
     Launch(device, kernel)
         .read(in)
