@@ -3,6 +3,7 @@
 #include "lane_plan.h"
 
 #include "lane_types.h"
+#include "plain_operations.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 #include "vectorizer.h"
 
@@ -267,7 +268,8 @@ bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
 // A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
 // step would wait for ever. A store, or an atomic operation whose result is not used, cannot decide how long a loop runs.
 bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
-    if ((!instruction.isAtomic() && !instruction.isVolatile()) || instruction.use_empty())
+    if ((!instruction.isAtomic() && !instruction.isVolatile() && !is_exchange_call(instruction)) ||
+        instruction.use_empty())
         return false;
     for (const llvm::Loop* around = plan.loops->getLoopFor(instruction.getParent()); around != plan.loop;
          around = around->getParentLoop())

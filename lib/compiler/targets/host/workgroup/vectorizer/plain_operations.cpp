@@ -2,6 +2,8 @@
 // between vectors and numbers become shifts and ors of the elements.
 #include "plain_operations.h"
 
+#include "targets/host/workgroup/work_items/local_atomics.h"
+
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/IRBuilder.h>
@@ -12,6 +14,16 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
+constexpr const char* exchange_attribute = "polder.exchange";
+
+llvm::Function& make_member_function(llvm::Module& module, llvm::FunctionType& type) {
+    llvm::Function* const function =
+        llvm::Function::Create(&type, llvm::GlobalValue::InternalLinkage, "polder.member", module);
+    function->addFnAttr(llvm::Attribute::AlwaysInline);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    return *function;
+}
+
 // A function with the operands of `original` as its parameters that does the same and returns member `member`.
 llvm::Function* make_member_function(llvm::Instruction& original, llvm::ArrayRef<llvm::Value*> operands,
                                      unsigned member) {
@@ -20,20 +32,20 @@ llvm::Function* make_member_function(llvm::Instruction& original, llvm::ArrayRef
     for (const llvm::Value* operand : operands)
         types.push_back(operand->getType());
     llvm::Type* result = original.getType()->getStructElementType(member);
-    auto* function = llvm::Function::Create(llvm::FunctionType::get(result, types, false),
-                                            llvm::GlobalValue::InternalLinkage, "polder.member", module);
-    function->addFnAttr(llvm::Attribute::AlwaysInline);
-    function->addFnAttr(llvm::Attribute::NoUnwind);
+    llvm::FunctionType& type = *llvm::FunctionType::get(result, types, false);
+    llvm::Function* const function = llvm::isa<llvm::AtomicCmpXchgInst>(original)
+                                         ? &make_exchange_function(*original.getFunction(), type)
+                                         : &make_member_function(module, type);
     if (!original.mayReadOrWriteMemory())
         function->setDoesNotAccessMemory();
     llvm::IRBuilder<> at(llvm::BasicBlock::Create(module.getContext(), "", function));
     llvm::Instruction* copy = original.clone();
     for (unsigned i = 0; i < operands.size(); ++i)
         copy->setOperand(i, function->getArg(i));
-    copy->setDebugLoc({});
-    copy->dropUnknownNonDebugMetadata();
+    forget_metadata(*copy);
     at.Insert(copy);
     at.CreateRet(at.CreateExtractValue(copy, member));
+    replace_local_atomics(*function);
     return function;
 }
 
@@ -102,18 +114,42 @@ void rewrite_cast(llvm::BitCastInst& cast) {
 
 }  // namespace
 
-void make_operations_plain(llvm::Function& function) {
+llvm::Function& make_exchange_function(llvm::Function& caller, llvm::FunctionType& type) {
+    llvm::Function& function = make_member_function(*caller.getParent(), type);
+    function.addFnAttr(exchange_attribute);
+    for (const char* kept : {"target-cpu", "target-features", "prefer-vector-width"})
+        if (caller.hasFnAttribute(kept))
+            function.addFnAttr(caller.getFnAttribute(kept));
+    return function;
+}
+
+bool is_exchange_call(const llvm::Instruction& instruction) {
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    return call && call->getCalledFunction() && call->getCalledFunction()->hasFnAttribute(exchange_attribute);
+}
+
+void forget_metadata(llvm::Instruction& instruction) {
+    instruction.setDebugLoc({});
+    instruction.dropDbgRecords();
+    instruction.dropUnknownNonDebugMetadata({instruction.getContext().getMDKindID(local_atomic_mark)});
+}
+
+void make_exchanges_plain(llvm::Function& function) {
     llvm::SmallVector<llvm::AtomicCmpXchgInst*> exchanges;
-    llvm::SmallVector<llvm::CallInst*> calls;
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
         if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
             exchanges.push_back(exchange);
-        else if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-                 call && call->getType()->isStructTy() && !call->mayReadOrWriteMemory() && call->getCalledFunction())
-            calls.push_back(call);
-    }
     for (llvm::AtomicCmpXchgInst* exchange : exchanges)
         rewrite_exchange(*exchange);
+}
+
+void make_operations_plain(llvm::Function& function) {
+    make_exchanges_plain(function);
+    llvm::SmallVector<llvm::CallInst*> calls;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            call && call->getType()->isStructTy() && !call->mayReadOrWriteMemory() && call->getCalledFunction())
+            calls.push_back(call);
     for (llvm::CallInst* call : calls)
         rewrite_call(*call);
     make_casts_plain(function, [](const llvm::BitCastInst&) { return true; });

@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "canonical_form.h"
+#include "exchange_loops.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
 #include "interleaving.h"
@@ -453,6 +454,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
         return {.reason = "lanes are switched off"};
     if (width < 2)
         return {.reason = "no dimension of the work-group has two work-items"};
+    call_exchanges(function, analyses);
     double saved = 0;  // by one work-item's explicit vectors
     bool are_wide = false;
     double margin = margin_without_loops;

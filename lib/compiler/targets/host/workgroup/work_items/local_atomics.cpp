@@ -10,8 +10,6 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr const char* local_atomic = "polder.local_atomic";
-
 const llvm::Value* address_of(const llvm::Instruction& instruction) {
     if (const auto* operation = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
         return operation->getPointerOperand();
@@ -27,13 +25,13 @@ void mark_local_atomics(llvm::Function& function, const llvm::Value& local_memor
             llvm::SmallVector<const llvm::Value*> objects;
             llvm::getUnderlyingObjects(address, objects, nullptr, 0);
             if (llvm::all_of(objects, [&](const llvm::Value* object) { return object == &local_memory; }))
-                instruction.setMetadata(local_atomic, llvm::MDNode::get(function.getContext(), {}));
+                instruction.setMetadata(local_atomic_mark, llvm::MDNode::get(function.getContext(), {}));
         }
 }
 
 void replace_local_atomics(llvm::Function& function) {
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
-        if (!instruction.hasMetadata(local_atomic))
+        if (!instruction.hasMetadata(local_atomic_mark))
             continue;
         if (auto* operation = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
             llvm::lowerAtomicRMWInst(operation);

@@ -13,6 +13,8 @@ class Value;
 
 namespace polder::compiler::workgroup {
 
+inline constexpr const char* local_atomic_mark = "polder.local_atomic";
+
 // Marks the atomic operations of `function` whose addresses are in `local_memory`.
 void mark_local_atomics(llvm::Function& function, const llvm::Value& local_memory);
 
