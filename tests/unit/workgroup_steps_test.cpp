@@ -2,6 +2,7 @@
 // accessed together, and nothing else is: buffers end where the process has no memory, and the bytes between stay unchanged.
 // Structures whose places follow no step are loaded at once by each lane.
 #include "targets/host/workgroup/vectorizer/lane_access.h"
+#include "workgroup_all_bytes.h"
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
@@ -233,28 +234,6 @@ TEST(Steps, RowsThatAreOnlyLikely_AreCheckedAtRunTime) {
                 Arguments().add(in.data()).add(out.data()).add(columns).add(rows).add(step));
     EXPECT_EQ(out.values(), expected);
 }
-
-// Bytes for all numbers of 32 bits. Those near 0, 2^31 and 2^32 have values.
-class AllBytes {
-public:
-    AllBytes()
-        : base_(static_cast<uint8_t*>(
-              mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {
-        for (const uint64_t edge : {uint64_t{0}, uint64_t{1} << 31, size})
-            for (uint64_t at = edge < near ? 0 : edge - near; at < std::min(edge + near, size); ++at)
-                base_[at] = static_cast<uint8_t>(at * 37 + 11);
-    }
-    AllBytes(const AllBytes&) = delete;
-    AllBytes& operator=(const AllBytes&) = delete;
-    ~AllBytes() { munmap(base_, size); }
-
-    [[nodiscard]] const uint8_t* unsigned_zero() const { return base_; }
-    [[nodiscard]] const uint8_t* signed_zero() const { return base_ + (uint64_t{1} << 31); }
-
-private:
-    static constexpr uint64_t size = uint64_t{1} << 32, near = 400;
-    uint8_t* base_;
-};
 
 struct Wrap {
     const char* index;  // of `at`, which is first + i, or of i

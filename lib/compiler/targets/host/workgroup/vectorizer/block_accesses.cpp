@@ -52,9 +52,11 @@ BlockAccesses::Key BlockAccesses::key_of(const llvm::Instruction& access, const 
 }
 
 BlockAccesses::BlockAccesses(llvm::BasicBlock& block) {
+    // A load of what no store changes may stand between the stores of a group.
+    size_t number = 0;
     for (llvm::Instruction& instruction : block) {
         if (instruction.mayReadOrWriteMemory())
-            numbers_.try_emplace(&instruction, numbers_.size());
+            numbers_[&instruction] = instruction.hasMetadata(llvm::LLVMContext::MD_invariant_load) ? number : number++;
         if (!is_simple_access(instruction))
             continue;
         const Place place = place_of(instruction);

@@ -21,6 +21,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
+#include <optional>
 
 namespace polder::compiler::workgroup {
 
@@ -61,6 +62,25 @@ bool is_small_and_negative(const llvm::APInt& value) {
     constexpr int64_t least = -(int64_t{1} << 20);
     return value.getBitWidth() == 64 && value.countr_zero() >= 32 && value.isNegative() &&
            (value.getSExtValue() >> 32) >= least;
+}
+
+// The first half of the extension of a product of 32 bits: `value * factor << 32`, as one shift or one multiplication.
+struct HalfOfExtension {
+    llvm::Value* value = nullptr;
+    int64_t factor = 0;
+};
+std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op) {
+    constexpr unsigned half = 32, word = 64;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+    if (!constant || !op.getType()->isIntegerTy(word))
+        return std::nullopt;
+    if (op.getOpcode() == llvm::Instruction::Shl && constant->getValue().uge(half) &&
+        constant->getValue().ult(word - 1))
+        return HalfOfExtension{op.getOperand(0), int64_t{1} << (constant->getZExtValue() - half)};
+    const bool is_product = op.getOpcode() == llvm::Instruction::Mul && constant->getValue().countr_zero() >= half;
+    if (!is_product || !constant->getValue().isStrictlyPositive())
+        return std::nullopt;
+    return HalfOfExtension{op.getOperand(0), constant->getSExtValue() >> half};
 }
 
 // What is left of a base of 64 bits of which one summand is subtracted again, as the offset of the launch is in `(int)(id - offset)`; else null.
@@ -194,21 +214,38 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (!value.base || !op.getType()->isIntegerTy(64) || !mask->getValue().isMask() ||
         mask->getValue().countr_one() < 31)
         return varying;
-    if (!assume_small(value.base))
+    if (!assume_small(value.base, false, value.stride))
         return varying;
     LaneShape result = value;
     result.is_exact_signed = result.is_exact_unsigned = true;
     return result;
 }
 
+// The base of a product with a constant factor; null when `value` has none, or the factor is so large that products are no indices of structures:
+// seeds of random numbers may well wrap around.
+llvm::Value* LaneShapes::times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor) {
+    constexpr int64_t structure_max = 64;
+    if (!value.base || is_guess() || !value.base->getType()->isIntegerTy(64) || factor <= 0 ||
+        value.stride * factor > structure_max)
+        return nullptr;
+    if (factor == 1)
+        return value.base;
+    llvm::Value*& made = bases_[&product];
+    if (!made) {
+        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
+        made = at.CreateMul(value.base, at.getInt64(static_cast<uint64_t>(factor)));
+    }
+    return made;
+}
+
 // False when it is known that `base` plus an index is not below 2^31; else the loop's preheader checks it.
-bool LaneShapes::assume_small(llvm::Value* base, bool may_be_negative) {
+bool LaneShapes::assume_small(llvm::Value* base, bool may_be_negative, int64_t stride) {
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(base);
-    if (constant && (constant->isZero() || constant->isNegative()))
+    if (constant && stride == 1 && (constant->isZero() || constant->isNegative()))
         return constant->isZero() || may_be_negative;
     if (certainty_ == Certainty::proven)
         return false;
-    if (const SmallBase assumed{base, may_be_negative}; !llvm::is_contained(assumed_small_, assumed))
+    if (const SmallBase assumed{base, may_be_negative, stride}; !llvm::is_contained(assumed_small_, assumed))
         assumed_small_.push_back(assumed);
     return true;
 }
@@ -316,9 +353,11 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
         return varying;
     const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
     constexpr int64_t stride_max = 1 << 20;
-    const bool is_small = value.stride == 1 || (value.differing_bits != 0 && std::abs(value.stride) <= stride_max);
-    if (is_shift && op.getType()->isIntegerTy(64) && constant->getZExtValue() == 32 && is_small)
-        return LaneShape::strided(value.stride * (int64_t{1} << 32));  // half of an extension, see shifted_back
+    const bool is_product = value.differing_bits != 0 || value.base != nullptr;
+    const bool is_small = value.stride == 1 || (is_product && std::abs(value.stride) <= stride_max);
+    if (const auto half = half_of_extension(op);
+        half && is_small && half->factor <= stride_max / std::abs(value.stride))
+        return LaneShape::strided(value.stride * half->factor * (int64_t{1} << 32));
     if (is_shift && constant->getZExtValue() > 20)
         return varying;
     const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
@@ -327,6 +366,7 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
     LaneShape result = LaneShape::strided(value.stride * times);
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
     result.is_exact_unsigned = value.is_exact_unsigned && times > 0 && op.hasNoUnsignedWrap();
+    result.base = times_constant(op, value, times);
     if (is_shift && value.differing_bits != 0)
         return in_low_bits(result, value.differing_bits + static_cast<unsigned>(constant->getZExtValue()),
                            op.getType()->getIntegerBitWidth());
@@ -341,7 +381,7 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
         return varying;
     LaneShape result =
         in_low_bits(LaneShape::strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
-    if (is_guess() || !value.base || !cast.getOperand(0)->getType()->isIntegerTy(64))
+    if (is_guess() || !value.base || value.stride != 1 || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
     if (result.differing_bits == 0 && !assume_small(value.base))
         return result;
@@ -376,24 +416,27 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
 // no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
 // LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
 // 2^31 - 1, which the preheader checks (assume_small). A sum with a positive number may wrap around.
+// 3 * x is (x * (3 << 32)) >> n. The product must not wrap around either.
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
-    llvm::Value* inner = nullptr;
     uint64_t back = 0;
     using namespace llvm::PatternMatch;
     if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
         if (const LaneShape value = of(op.getOperand(0));
             value.is_strided() && value.stride % (int64_t{1} << back) == 0)
             return LaneShape::strided(value.stride >> back);
-    const auto extended_bits = m_Shl(m_Value(inner), m_SpecificInt(32));
+    llvm::BinaryOperator* half = nullptr;
     const llvm::APInt* summand = nullptr;
-    const bool has_summand = match(&op, m_AShr(m_Add(extended_bits, m_APInt(summand)), m_ConstantInt(back)));
-    const bool is_matched = has_summand || match(&op, m_Shr(extended_bits, m_ConstantInt(back)));
-    if (!op.getType()->isIntegerTy(64) || !is_matched || back > 32 || back < 12)
+    const bool has_summand =
+        match(&op, m_AShr(m_Add(m_BinOp(half), m_APInt(summand)), m_ConstantInt(back))) && half_of_extension(*half);
+    const bool is_matched = has_summand || match(&op, m_Shr(m_BinOp(half), m_ConstantInt(back)));
+    const auto extension = is_matched ? half_of_extension(*half) : std::nullopt;
+    if (!extension || back > 32 || back < 12)
         return all_uniform(*this, op) ? uniform : varying;
-    const LaneShape value = of(inner);
+    const int64_t factor = extension->factor;
+    const LaneShape value = of(extension->value);
     // The summand's lower bits are zeros where lanes differ, so that nothing carries.
     const unsigned differing = value.differing_bits;
-    if (differing > 0 && differing < 32 && of(op.getOperand(0)).is_strided() &&
+    if (factor == 1 && differing > 0 && differing < 32 && of(op.getOperand(0)).is_strided() &&
         (!has_summand || summand->countr_zero() >= 32 + differing))
         return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
                            differing + 32 - static_cast<unsigned>(back), 64);
@@ -401,11 +444,12 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         return all_uniform(*this, op) ? uniform : varying;
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
         return value;
-    if (!value.is_strided() || (!value.base && !is_guess()))
+    llvm::Value* const base = times_constant(*half, value, factor);
+    if (!value.is_strided() || (!is_guess() && (!base || !of(op.getOperand(0)).is_strided())))
         return varying;
-    if (value.base && !assume_small(value.base))
+    if (base && !assume_small(base, false, value.stride * factor))
         return varying;
-    LaneShape result = LaneShape::strided(value.stride << (32 - back));
+    LaneShape result = LaneShape::strided(value.stride * factor << (32 - back));
     result.is_exact_signed = true;
     result.is_exact_unsigned = !has_summand;
     return result;

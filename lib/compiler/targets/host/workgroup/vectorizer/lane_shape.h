@@ -11,8 +11,8 @@
 // it (nuw of i - n from i >= n). The first lane may be masked and wrap around, and the others are computed from it. So LaneCode
 // computes an extended value from extended operands, where nothing wraps around, and drops the flags from copies of sums.
 //
-// An index of 32 bits that is a base plus the work-item's index needs no flag: the base is checked before the loop (assumed_small), and
-// the scalar loop runs if a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
+// An index of 32 bits that is a base plus the work-item's index, or a small multiple of it, needs no flag: the base is checked before the loop
+// (assumed_small), and the scalar loop runs if a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
 // where an index is not extended as an unsigned number.
 //
 // In a work-group of a known size, the index has few bits (differing_bits). An `or` or a sum with a number that has zeros there cannot
@@ -42,7 +42,7 @@ struct LaneShape {
     // The strides hold after sign or zero extension too: no lane that executes the value wraps around.
     bool is_exact_signed = false;
     bool is_exact_unsigned = false;
-    // Not null: the value is `base` plus the work-item's index, and base is computed outside of the loop.
+    // Not null: the value is `base` plus stride times the work-item's index, and base is computed outside of the loop.
     llvm::Value* base = nullptr;
     // Not 0: only this many low bits differ between lanes. They hold the stride times the index; no sum carries into the bits above.
     unsigned differing_bits = 0;
@@ -77,11 +77,12 @@ public:
                Certainty certainty = Certainty::certain);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
-    // A base whose sums with the index must not overflow 32 bits in any work-item; else shapes are wrong.
+    // A base whose sums with `stride` times the index must not overflow 32 bits in any work-item; else shapes are wrong.
     // (A 64-bit base that is truncated: all sums must be below 2^31.)
     struct SmallBase {
         llvm::Value* base = nullptr;
         bool may_be_negative = false;
+        int64_t stride = 1;  // others are positive, and their bases are not
         friend bool operator==(const SmallBase&, const SmallBase&) = default;
     };
     [[nodiscard]] llvm::ArrayRef<SmallBase> assumed_small() const { return assumed_small_; }
@@ -102,7 +103,8 @@ private:
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
-    bool assume_small(llvm::Value* base, bool may_be_negative = false);
+    bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
+    llvm::Value* times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
 
     [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }

@@ -142,8 +142,10 @@ bool is_sum_of_ints(const llvm::Instruction& sum) {
         return false;
     const auto is_cut = [](const llvm::User* user) {
         constexpr uint64_t low_bits = UINT32_MAX;
-        return match(user, m_Trunc(m_Value())) || match(user, m_Shl(m_Value(), m_SpecificInt(32))) ||
-               match(user, m_And(m_Value(), m_SpecificInt(low_bits)));
+        const llvm::APInt* factor = nullptr;
+        return match(user, m_Trunc(m_Value())) || match(user, m_And(m_Value(), m_SpecificInt(low_bits))) ||
+               (match(user, m_Shl(m_Value(), m_APInt(factor))) && factor->uge(32)) ||
+               (match(user, m_Mul(m_Value(), m_APInt(factor))) && factor->countr_zero() >= 32);
     };
     return sum.getType()->isIntegerTy(32) || (sum.getType()->isIntegerTy(64) && llvm::any_of(sum.users(), is_cut));
 }
