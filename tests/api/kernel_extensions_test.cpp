@@ -51,8 +51,8 @@ protected:
     }
 };
 
-// 16 work-items with the values 1, 2, … 16, and 7 of a smaller last group with 17 and on.
-constexpr size_t item_count = 23, group_size = 16;
+// 40 work-items with the values 1, 2, … 40, and 17 of a smaller last group with 41 and on.
+constexpr size_t item_count = 57, group_size = 40;
 
 template <class T, class Combine>
 void expect_collective(const std::vector<T>& found, size_t place, size_t places, T identity, Combine combine) {
@@ -101,6 +101,35 @@ TEST_F(KernelExtensions, WorkGroupUniformArithmetic_ReducesAndScans) {
     check(cl_uint{}, "-cl-std=CL3.0 -DT=uint");
     check(cl_long{}, "-cl-std=CL3.0 -DT=long");
     check(cl_ulong{}, "-cl-std=CL3.0 -DT=ulong");
+}
+
+// 16 values are combined at once, the others one by one.
+TEST_F(KernelExtensions, WorkGroupReductions_CombineAllValuesOfGroupsOfAnySize) {
+    OwnedProgram program = build(R"(
+        kernel void k(global float* out) {
+            const size_t i = get_global_id(0);
+            const float x = (i * 7 % 64) - 20.0f;
+            out[i * 3] = work_group_reduce_add(x);
+            out[i * 3 + 1] = work_group_reduce_min(x);
+            out[i * 3 + 2] = work_group_reduce_max(x);
+        })",
+                                 "-cl-std=CL3.0");
+    for (const cl_device_id device : devices)
+        for (const size_t size : {1, 2, 15, 16, 17, 31, 32, 40, 64, 100}) {
+            const auto found = run<float>(program, std::vector<float>(size * 3), size, size, device);
+            float sum = 0, least = 100, most = -100;
+            for (size_t i = 0; i < size; ++i) {
+                const float x = static_cast<float>(i * 7 % 64) - 20;
+                sum += x;
+                least = std::min(least, x);
+                most = std::max(most, x);
+            }
+            for (size_t i = 0; i < size; ++i) {
+                EXPECT_EQ(found[i * 3], sum) << size;
+                EXPECT_EQ(found[i * 3 + 1], least) << size;
+                EXPECT_EQ(found[i * 3 + 2], most) << size;
+            }
+        }
 }
 
 TEST_F(KernelExtensions, WorkGroupUniformArithmetic_MultipliesFloatsAndCombinesPredicates) {

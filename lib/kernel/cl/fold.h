@@ -2,7 +2,7 @@
 //
 // Every work-item stores its value in its slot; one work-item combines all values in the order of the linear local id; all work-items read
 // the result. After the last barrier the next collective may use the slots. The time is linear in the size of the
-// group. In two of the three phases the work-items are vectorized.
+// group. In two of the three phases the work-items are vectorized. A reduction, whose order is free, combines 16 values at once.
 #pragma once
 
 #include "common.h"
@@ -33,6 +33,47 @@
         return result;                                                                                 \
     }
 
+// Combines the halves of a vector, element by element.
+#define FOLD_HALVES(T, COMBINE, WHOLE, HALF)                                                           \
+    T HALF;                                                                                            \
+    {                                                                                                  \
+        T a = WHOLE.lo, b = WHOLE.hi;                                                                  \
+        HALF = COMBINE;                                                                                \
+    }
+
+#define DEFINE_REDUCTION(FUNCTION, T, COMBINE)                                                         \
+    COLLECTIVE T FUNCTION(T x) {                                                                       \
+        __local T* slots = SLOTS(T);                                                                   \
+        slots[get_local_linear_id()] = x;                                                              \
+        PHASE();                                                                                       \
+        if (get_local_linear_id() == 0) {                                                              \
+            size_t n = polder_linear_local_size(), i = 1;                                              \
+            T all = slots[0];                                                                          \
+            if (n >= 16) {                                                                             \
+                typedef T##16 Sixteen __attribute__((aligned(sizeof(T))));                             \
+                T##16 parts = *(__local Sixteen*)slots;                                                \
+                for (i = 16; i + 16 <= n; i += 16) {                                                   \
+                    T##16 a = parts, b = *(__local Sixteen*)(slots + i);                               \
+                    parts = COMBINE;                                                                   \
+                }                                                                                      \
+                FOLD_HALVES(T##8, COMBINE, parts, eight)                                               \
+                FOLD_HALVES(T##4, COMBINE, eight, four)                                                \
+                FOLD_HALVES(T##2, COMBINE, four, two)                                                  \
+                T a = two.lo, b = two.hi;                                                              \
+                all = COMBINE;                                                                         \
+            }                                                                                          \
+            for (; i < n; ++i) {                                                                       \
+                T a = all, b = slots[i];                                                               \
+                all = COMBINE;                                                                         \
+            }                                                                                          \
+            slots[0] = all;                                                                            \
+        }                                                                                              \
+        PHASE();                                                                                       \
+        T result = slots[0];                                                                           \
+        PHASE();                                                                                       \
+        return result;                                                                                 \
+    }
+
 #define DEFINE_BROADCAST(SCOPE, T)                                                                     \
     static inline COLLECTIVE T SCOPE##_broadcast_from(T x, bool is_source) {                           \
         __local T* slots = SLOTS(T);                                                                   \
@@ -45,7 +86,7 @@
     }
 
 #define DEFINE_OPERATION(SCOPE, NAME, T, COMBINE, IDENTITY)                                            \
-    DEFINE_FOLD(SCOPE##_reduce_##NAME, T, slots[0], 1, , COMBINE, slots[0] = a, 0)                     \
+    DEFINE_REDUCTION(SCOPE##_reduce_##NAME, T, COMBINE)                                                \
     DEFINE_FOLD(SCOPE##_scan_inclusive_##NAME, T, slots[0], 1, , COMBINE, slots[i] = a, me)            \
     DEFINE_FOLD(SCOPE##_scan_exclusive_##NAME, T, IDENTITY, 0, slots[i] = a, COMBINE, , me)
 
