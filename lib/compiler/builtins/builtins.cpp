@@ -5,11 +5,14 @@
 
 #include "files/paths.h"
 #include "intrinsics.h"
+#include "machine/host.h"
 #include "machine/retarget.h"
 
 #include <base/mutex.h>
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <filesystem>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/Bitcode/BitcodeReader.h>
@@ -39,6 +42,26 @@ std::string with_space(std::string_view name, char from, char to) {
 bool is_undefined(const llvm::GlobalValue& value) {
     return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.") &&
            !is_work_group_intrinsic(std::string_view{value.getName()});
+}
+
+bool has_wide_registers() {
+    constexpr std::array<std::string_view, 3> needed{"+avx512vl", "+avx512bw", "+avx512dq"};
+    return std::ranges::all_of(
+        needed, [](std::string_view feature) { return host().features.find(feature) != std::string::npos; });
+}
+
+// The mangled name of the form for wide registers.
+std::string wide_name(std::string_view name) {
+    constexpr std::string_view mangled = "_Z", prefix = "polder_wide_";
+    size_t length = 0;
+    if (!name.starts_with(mangled))
+        return {};
+    name.remove_prefix(mangled.size());
+    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), length);
+    if (error != std::errc{})
+        return {};
+    name.remove_prefix(static_cast<size_t>(end - name.data()));
+    return std::string{mangled} + std::to_string(length + prefix.size()) + std::string{prefix} + std::string{name};
 }
 
 // Replaces all uses of `function` by the function called `name`, and returns that function.
@@ -176,9 +199,10 @@ std::span<const Builtins::Substitution> Builtins::nvptx_substitutions() {
     return list;
 }
 
-Result<const Builtins*> Builtins::open(const std::string& file, std::span<const Substitution> substitutions) {
+Result<const Builtins*> Builtins::open(const std::string& file, std::span<const Substitution> substitutions,
+                                       Forms forms) {
     POLDER_ASSIGN(archive, BuiltinArchive::open(file));
-    return new Builtins(std::move(archive), substitutions);
+    return new Builtins(std::move(archive), substitutions, forms);
 }
 
 namespace {
@@ -209,18 +233,23 @@ private:
 
 Result<const Builtins*> Builtins::for_host() {
     static Library& library = *new Library;
-    return library.get([] { return open(paths().builtins, host_substitutions()); });
+    return library.get([] {
+        return open(paths().builtins, host_substitutions(), has_wide_registers() ? Forms::wide : Forms::common);
+    });
 }
 
 Result<const Builtins*> Builtins::for_nvptx() {
     static Library& library = *new Library;
     return library.get([] {
         const std::filesystem::path host = paths().builtins;
-        return open((host.parent_path() / "polder-builtins-nvptx.bca").string(), nvptx_substitutions());
+        return open((host.parent_path() / "polder-builtins-nvptx.bca").string(), nvptx_substitutions(), Forms::common);
     });
 }
 
 std::optional<Builtins::Symbol> Builtins::resolve(std::string_view name) const {
+    if (forms_ == Forms::wide)
+        if (std::string wide = wide_name(name); archive_->find(wide))
+            return Symbol{std::move(wide), {}};
     if (archive_->find(name))
         return Symbol{std::string{name}, {}};
     for (const Substitution& substitution : substitutions_) {

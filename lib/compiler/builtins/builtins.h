@@ -20,7 +20,8 @@ public:
     [[nodiscard]] static Result<const Builtins*> for_host();
     [[nodiscard]] static Result<const Builtins*> for_nvptx();
 
-    // The symbol of the library that a call of `name` is linked to: `name` itself, or the same function for another address space.
+    // The symbol of the library that a call of `name` is linked to: `name` itself, the same function for another address space, or its form
+    // for processors with registers of 512 bits (AVX-512 with VL, BW and DQ), which begins with "polder_wide_", where the host is one.
     struct Symbol {
         std::string name;
         // Pointers of this address space become generic ones (space 0) in the call.
@@ -35,15 +36,17 @@ public:
 
 private:
     struct Substitution;
+    enum class Forms : uint8_t { common, wide };
     static std::span<const Substitution> host_substitutions();
     static std::span<const Substitution> nvptx_substitutions();
-    Builtins(std::unique_ptr<BuiltinArchive> archive, std::span<const Substitution> substitutions)
-        : archive_(std::move(archive)), substitutions_(substitutions) {}
+    Builtins(std::unique_ptr<BuiltinArchive> archive, std::span<const Substitution> substitutions, Forms forms)
+        : archive_(std::move(archive)), substitutions_(substitutions), forms_(forms) {}
     [[nodiscard]] static Result<const Builtins*> open(const std::string& file,
-                                                      std::span<const Substitution> substitutions);
+                                                      std::span<const Substitution> substitutions, Forms forms);
 
     std::unique_ptr<BuiltinArchive> archive_;
     std::span<const Substitution> substitutions_;
+    Forms forms_;
 };
 
 }  // namespace polder::compiler

@@ -8,6 +8,8 @@
 #include "common.h"
 
 #define BODY "power.inc"
+#define POWER_PARTS "power_parts.inc"
+#define POWER(NAME) NAME
 #define CORE "float_core.inc"
 #include "widths.h"
 #undef CORE

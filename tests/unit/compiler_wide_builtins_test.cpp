@@ -1,0 +1,62 @@
+// The forms of built-in functions for processors with registers of 512 bits: where they replace the common ones. math_accuracy_test checks their results.
+#include "builtins/builtins.h"
+#include "compiler_support.h"
+#include "machine/host.h"
+#include "module/module.h"
+#include "targets/host/code_generator.h"
+
+#include <llvm/Bitcode/BitcodeReader.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+namespace polder::compiler::test {
+namespace {
+
+bool is_wide() {
+    const std::string& features = host().features;
+    return features.find("+avx512vl") != std::string::npos && features.find("+avx512dq") != std::string::npos;
+}
+
+std::string symbol_of(const char* name) {
+    const auto builtins = Builtins::for_host();
+    const auto symbol = builtins ? (*builtins)->resolve(name) : std::nullopt;
+    return symbol ? symbol->name : "";
+}
+
+TEST(WideBuiltins, ReplaceTheCommonForm_OnWideProcessors) {
+    EXPECT_EQ(symbol_of("_Z3expd"), is_wide() ? "_Z15polder_wide_expd" : "_Z3expd");
+    EXPECT_EQ(symbol_of("_Z5rootnDv4_fDv4_i"), is_wide() ? "_Z17polder_wide_rootnDv4_fDv4_i" : "_Z5rootnDv4_fDv4_i");
+}
+
+TEST(WideBuiltins, OfVectorsWithoutLanes_AreTheCommonForm) {
+    EXPECT_EQ(symbol_of("_Z3expDv8_d"), "_Z3expDv8_d");
+    EXPECT_EQ(symbol_of("_Z3powDv16_fS_"), "_Z3powDv16_fS_");
+}
+
+TEST(WideBuiltins, OfOtherNames_AreNotLookedFor) {
+    EXPECT_EQ(symbol_of("_Z3sind"), "_Z3sind");
+    for (const char* name : {"", "_Z", "exp", "_Z3exp", "_Z99999999999999999999expd"})
+        EXPECT_EQ(symbol_of(name), "") << name;
+}
+
+// LLVM makes one instruction of llvm.ldexp. The common forms compute with the bits of the exponent.
+TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
+    const Outcome built = build("kernel void k(global double* a, global float* b) { size_t i = get_global_id(0);"
+                                "a[i] = exp(a[i]) + exp2(a[i]) + exp10(a[i]); b[i] = pow(b[i], b[i + 1]); }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    const auto& compiled = static_cast<const CompiledModule&>(*built.module);
+    llvm::LLVMContext context;
+    auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(compiled.host_bitcode(), "k"), context);
+    ASSERT_TRUE(static_cast<bool>(module));
+    unsigned count = 0;
+    for (const llvm::Function& function : **module)
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+                count += call->getIntrinsicID() == llvm::Intrinsic::ldexp ? 1 : 0;
+    EXPECT_EQ(count, is_wide() ? 4U : 0U);
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
