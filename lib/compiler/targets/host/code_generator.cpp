@@ -9,6 +9,7 @@
 #include "files/cache.h"
 #include "half_rounding.h"
 #include "known_arguments.h"
+#include "lane_addresses.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
@@ -155,6 +156,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             expect_places(function);
         divide_by_estimates(function, machine);
         pass_masks_as_words(function, machine);
+        if (options.is_optimized)
+            take_addresses_first(function);
     }
     return verified(module, "the last passes");
 }
