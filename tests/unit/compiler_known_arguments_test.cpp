@@ -132,6 +132,32 @@ TEST(KnownArguments, ReadsAtCoordinatesFromIdsAreLanesOfX) {
     expect_x(build_with_images(begin + normalized + end), {0x23, 0x27, 0x29, 0x13, 0x17, 0x19});
 }
 
+// Of the vectors that are read, weighed and summed up, one element has an effect; the others are no reason to keep them whole.
+TEST(KnownArguments, FiltersOfOneChannelRunInLanes) {
+    const Outcome built = build_with_images(
+        "constant sampler_t s = CLK_ADDRESS_CLAMP_TO_EDGE | CLK_FILTER_NEAREST;\n"
+        "kernel void k(read_only image2d_t from, write_only image2d_t to, float scale) {\n"
+        "  const int2 p = (int2)(get_global_id(0), get_global_id(1));\n"
+        "  const float2 c = ((float2)(p.x, p.y) + 0.5f) * scale, low = floor(c);\n"
+        "  const int2 at = convert_int2(low);\n"
+        "  const float2 t = c - low;\n"
+        "  const float4 wx = (float4)(1 - t.x, t.x, t.x * t.x, 1 + t.x), wy = (float4)(1 - t.y, t.y, t.y * t.y, 1 + "
+        "t.y);\n"
+        "  const float across[4] = {wx.x, wx.y, wx.z, wx.w}, down[4] = {wy.x, wy.y, wy.z, wy.w};\n"
+        "  float4 sum = 0;\n"
+        "  for (int j = 0; j < 4; ++j) {\n"
+        "    float4 row = 0;\n"
+        "    for (int i = 0; i < 4; ++i) row += read_imagef(from, s, at + (int2)(i - 1, j - 1)) * across[i];\n"
+        "    sum += row * down[j];\n"
+        "  }\n"
+        "  write_imagef(to, p, sum); }");
+    ASSERT_TRUE(built.module) << built.log;
+    expect_lanes(
+        built,
+        {image(0, CL_R, CL_UNORM_INT8, 1, ImageKind::r_unorm8), image(1, CL_R, CL_UNORM_INT8, 1, ImageKind::r_unorm8)},
+        workgroup::Lanes::where_they_pay);
+}
+
 // Functions of the program that take images are as if they were written in the kernel; those that call powers stay calls.
 TEST(KnownArguments, FunctionsOfTheProgramAreFollowed) {
     const Outcome built =
