@@ -3,7 +3,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -124,11 +123,47 @@ TEST(Reciprocals, OfRoots_AreWithinTheirBound) {
     EXPECT_LE(worst, 5.5);
 }
 
-// Their reciprocals are infinite. The estimates of processors without AVX-512 take them for 0, and the step from there is NaN.
-TEST(Reciprocals, OfTheSmallestNumbers_AreInfiniteWithAvx512) {
-    if (!__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq") ||
-        std::getenv("POLDER_CPU_TARGET") != nullptr)
-        GTEST_SKIP();
+// r * sqrt(r) for forces between bodies: the root of r * r * r, which LLVM computes, is infinite from 2^43 on.
+TEST(Reciprocals, OfProductsWithRoots_AreThoseOfExactOperations) {
+    std::vector<float> numbers, dividends;
+    for (size_t i = 0; i < 32; ++i) {
+        constexpr float special[] = {0, infinity, 4, 1e22F, 1e-16F, 1e38F, 2e-38F, 2};
+        numbers.push_back(special[i % 8]);
+        dividends.push_back(i % 16 < 8 ? 1.0F : -3.0F);
+    }
+    struct Case {
+        const char* expression;
+        float (*exact)(float, float);
+    };
+    const Case cases[] = {
+        {"n[i] / (sqrt(d[i]) * d[i])", [](float n, float d) { return n / (std::sqrt(d) * d); }},
+        {"1 / (d[i] * sqrt(d[i]))", [](float, float d) { return 1 / (std::sqrt(d) * d); }},
+        {"n[i] / (fabs(n[i]) * sqrt(d[i]))", [](float n, float d) { return n / (std::abs(n) * std::sqrt(d)); }},
+        {"3 / (n[i] * n[i] * sqrt(d[i]))", [](float n, float d) { return 3 / (n * n * std::sqrt(d)); }},
+        {"min(1 / (sqrt(d[i]) * d[i]), 100.0f)",
+         [](float, float d) { return std::min(1 / (std::sqrt(d) * d), 100.0F); }},
+    };
+    for (const char* const options : {"-cl-fast-relaxed-math", "-cl-unsafe-math-optimizations"})
+        for (const Case& one : cases)
+            for (const bool lanes : {true, false}) {
+                SCOPED_TRACE(std::string(one.expression) + " " + options + (lanes ? "" : ", a loop"));
+                const std::string statement = std::string("out[i] = ") + one.expression + ";";
+                const std::vector<float> out =
+                    lanes ? quotients(statement, dividends, numbers, 32, options)
+                          : quotients("for (i = 0; i < 32; ++i) { if (out[i] == 77) break; " + statement + " }",
+                                      dividends, numbers, 1, options);
+                for (size_t i = 0; i < out.size(); ++i) {
+                    const float exact = one.exact(dividends[i], numbers[i]);
+                    if (std::isinf(exact) || exact == 0)
+                        EXPECT_EQ(out[i], exact) << numbers[i];
+                    else
+                        EXPECT_NEAR(out[i] / exact, 1, 1e-6) << numbers[i];
+                }
+            }
+}
+
+// The reciprocal is infinite, and on GPUs, which take such divisors for 0. So do the estimates of processors without AVX-512.
+TEST(Reciprocals, OfTheSmallestNumbers_AreInfinite) {
     const std::vector<float> ones(16, 1);
     std::vector<float> divisors(16, 1e-40F);
     divisors[3] = -1e-45F;

@@ -11,6 +11,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/IR/ValueHandle.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/MathExtras.h>
 #include <llvm/Target/TargetMachine.h>
@@ -22,17 +23,39 @@ using namespace llvm::PatternMatch;
 
 bool is_root(const llvm::Value* value) { return match(value, m_Intrinsic<llvm::Intrinsic::sqrt>()); }
 
-// Those that LLVM computes from an estimate: vectors; by a root also numbers, and also where there may be infinities.
+// A divisor that is a root, or the product of one and another number.
+struct Divisor {
+    llvm::Value* root = nullptr;
+    llvm::Value* other = nullptr;
+};
+
+Divisor divisor_with_root(llvm::Value* value) {
+    Divisor found;
+    if (is_root(value))
+        found.root = value;
+    else
+        match(value,
+              m_c_FMul(m_CombineAnd(m_Intrinsic<llvm::Intrinsic::sqrt>(), m_Value(found.root)), m_Value(found.other)));
+    return found;
+}
+
+bool is_approximate_division_by_number(const llvm::Instruction& instruction) {
+    // The compiler computes divisions by constants.
+    const llvm::Type* const type = instruction.getType();
+    return llvm::isa<llvm::FixedVectorType>(type) && instruction.hasNoInfs() &&
+           !llvm::isa<llvm::Constant>(instruction.getOperand(1)) &&
+           (type->getScalarType()->isFloatTy() || type->getScalarType()->isHalfTy());
+}
+
+// Those that LLVM computes from an estimate: vectors; by a root, or a product with one, also numbers, and also where there may be infinities.
 bool is_approximate_division(const llvm::Instruction& instruction) {
     if (instruction.getOpcode() != llvm::Instruction::FDiv || !instruction.hasAllowReciprocal())
         return false;
     const llvm::Type* const type = instruction.getType();
-    const llvm::Value* const divisor = instruction.getOperand(1);
-    if (is_root(divisor))
-        return type->getScalarType()->isFloatTy() && !llvm::isa<llvm::ScalableVectorType>(type);
-    // The compiler computes divisions by constants.
-    return llvm::isa<llvm::FixedVectorType>(type) && instruction.hasNoInfs() && !llvm::isa<llvm::Constant>(divisor) &&
-           (type->getScalarType()->isFloatTy() || type->getScalarType()->isHalfTy());
+    if (divisor_with_root(instruction.getOperand(1)).root != nullptr && type->getScalarType()->isFloatTy() &&
+        !llvm::isa<llvm::ScalableVectorType>(type))
+        return true;
+    return is_approximate_division_by_number(instruction);
 }
 
 // Replaces the divisions of one function. Divisions by the same vector in a block share its reciprocal.
@@ -49,19 +72,49 @@ public:
     void replace(llvm::Instruction& division) {
         builder_.SetInsertPoint(&division);
         llvm::Type* const type = division.getType();
-        llvm::Value* const divisor = division.getOperand(1);
         llvm::Value* const dividend =
             match(division.getOperand(0), m_FPOne())
                 ? nullptr
                 : builder_.CreateFPExt(division.getOperand(0), type->getWithNewType(builder_.getFloatTy()));
-        llvm::Value* const quotient = builder_.CreateFPTrunc(
-            is_root(divisor) ? by_root(dividend, division) : by_number(dividend, division), type);
-        quotient->takeName(&division);
+        llvm::Value* const quotient = builder_.CreateFPTrunc(by_divisor(dividend, division), type);
+        if (!quotient->hasName())
+            quotient->takeName(&division);
         division.replaceAllUsesWith(quotient);
         division.eraseFromParent();
     }
 
 private:
+    llvm::Value* by_divisor(llvm::Value* dividend, llvm::Instruction& division) {
+        const Divisor divisor = divisor_with_root(division.getOperand(1));
+        if (divisor.root == nullptr || !division.getType()->getScalarType()->isFloatTy())
+            return by_number(dividend, division);
+        if (divisor.other == nullptr)
+            return by_root(dividend, divisor.root, division);
+        if (divisor.other == llvm::cast<llvm::IntrinsicInst>(divisor.root)->getArgOperand(0))
+            return by_cube_of_root(dividend, divisor.root, division);
+        return is_approximate_division_by_number(division) ? by_number(dividend, division)
+                                                           : by_product(dividend, divisor, division);
+    }
+
+    // a sqrt(a), as between bodies that attract each other. LLVM takes the root of a a a, which overflows where a is more than 2^42. One factor after
+    // the other: the product of two may overflow where the quotient does not.
+    llvm::Value* by_cube_of_root(llvm::Value* dividend, llvm::Value* root, llvm::Instruction& division) {
+        llvm::Value* const reciprocal = by_root(nullptr, root, division);
+        llvm::Value* const first = dividend ? builder_.CreateFMul(dividend, reciprocal) : reciprocal;
+        return builder_.CreateFMul(builder_.CreateFMul(first, reciprocal), reciprocal);
+    }
+
+    llvm::Value* by_product(llvm::Value* dividend, const Divisor& divisor, llvm::Instruction& division) {
+        auto* const inner = llvm::BinaryOperator::CreateFDiv(by_root(nullptr, divisor.root, division), divisor.other);
+        builder_.Insert(inner);
+        inner->copyFastMathFlags(&division);
+        const llvm::WeakTrackingVH quotient(inner);
+        if (is_approximate_division(*inner))
+            replace(*inner);
+        builder_.SetInsertPoint(&division);
+        return dividend ? builder_.CreateFMul(dividend, quotient) : static_cast<llvm::Value*>(quotient);
+    }
+
     // Without a dividend, of 1.
     llvm::Value* by_number(llvm::Value* dividend, llvm::Instruction& division) {
         llvm::Value* const divisor = division.getOperand(1);
@@ -74,8 +127,7 @@ private:
 
     // Newton's step from the estimate r of 1 / sqrt(a) is -r / 2 * (a r r - 3), where the factor is -2 but for at most 3 * 2^-12. The dividend is
     // multiplied first, while the factor is computed.
-    llvm::Value* by_root(llvm::Value* dividend, llvm::Instruction& division) {
-        llvm::Value* const root = division.getOperand(1);
+    llvm::Value* by_root(llvm::Value* dividend, llvm::Value* root, llvm::Instruction& division) {
         auto& [half, factor] = root_factors_[{division.getParent(), root}];
         if (!half) {
             llvm::Value* const radicand = llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0);
@@ -121,9 +173,12 @@ private:
         llvm::Value* const start = estimate(divisor, Of::number);
         llvm::Value* const error =
             builder_.CreateFSub(llvm::ConstantFP::get(type, 1), builder_.CreateFMul(divisor, start));
-        llvm::Value* limited = nearer_to_zero(error, llvm::ConstantFP::get(type, 0x1p-8));
-        if (!has_14_bits(llvm::cast<llvm::FixedVectorType>(type)->getNumElements()))
-            limited = builder_.CreateFAdd(builder_.CreateFMul(limited, limited), limited);
+        llvm::Constant* const limit = llvm::ConstantFP::get(type, 0x1p-8);
+        // The sum with the square is NaN also where the term is -infinity, so that the minimum is the limit.
+        llvm::Value* const limited =
+            has_14_bits(llvm::cast<llvm::FixedVectorType>(type)->getNumElements())
+                ? nearer_to_zero(error, limit)
+                : smaller(builder_.CreateFAdd(builder_.CreateFMul(error, error), error), limit);
         return builder_.CreateFAdd(builder_.CreateFMul(start, limited), start);
     }
 

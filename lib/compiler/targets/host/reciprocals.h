@@ -6,9 +6,10 @@
 // limited by the minimum instruction of x86, which returns its second operand, the limit, if the first is NaN.
 //
 // Divisions by a square root are products with the estimate of the reciprocal root, as LLVM's are, whose step is limited in the same way.
+// So are divisions by products with a root, also of single numbers; LLVM's may be NaN at 0, and by a * sqrt(a) wherever a * a * a overflows.
 //
 // A quotient is within 2.5 ULP for divisors from 2^-126 to 2^126, as the specification wants. Where the reciprocal of a divisor that is not 0
-// is infinite, the quotient is so with AVX-512; without, it still may be NaN.
+// is infinite, the quotient is so; without AVX-512, for all denormal divisors and their roots, which the processor's estimates take for 0.
 //
 // Runs after all other passes over IR.
 #pragma once
