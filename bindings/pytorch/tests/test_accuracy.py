@@ -50,3 +50,23 @@ def test_sums_of_many_elements_are_accurate(name, device):
     expected = results(program, tensors, "cpu", torch.float64)
     errors = [((got - exact).norm() / exact.norm()).item() for got, exact in zip(results(program, tensors, device, torch.float32), expected)]
     assert all(error <= bound for error, bound in zip(errors, bounds, strict=True)), errors
+
+
+# What Inductor generates; its own product kernels are the package's operators.
+COMPILED = {
+    "means of rows": (lambda x: [x.mean(1)], [randn(16, 200_000) + 1], [1.5e-7]),
+    "a variance": (lambda x: [x.var()], [randn(3_000_000) + 10], [1.5e-7]),
+    "sums of doubled columns": (lambda x: [(x * 2).sum(0)], [randn(40_000, 256)], [6e-7]),
+    "batch norm of images": (*PROGRAMS["batch norm of images"][:2], [2e-7, 3e-7, 1e-5, 3e-7]),
+}
+
+
+@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_sums_of_many_elements_are_accurate(name, is_dynamic, device):
+    program, tensors, bounds = COMPILED[name]
+    torch._dynamo.reset()
+    expected = results(program, tensors, "cpu", torch.float64)
+    got = results(torch.compile(program, dynamic=is_dynamic), tensors, device, torch.float32)
+    errors = [((value - exact).norm() / exact.norm()).item() for value, exact in zip(got, expected, strict=True)]
+    assert all(error <= bound for error, bound in zip(errors, bounds, strict=True)), errors

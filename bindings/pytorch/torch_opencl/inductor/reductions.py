@@ -1,4 +1,4 @@
-"""The loops of a kernel that reduces (kernel.py explains their two forms)."""
+"""The loops of a kernel that reduces (kernel.py explains their two forms). A long sum is computed as a sum of sums, which is more accurate (decision 296)."""
 import itertools
 
 import sympy
@@ -20,6 +20,9 @@ _PLAIN = {
     "min": (None, "({a} < {b} || {a} != {a} ? {a} : {b})"),
 }
 
+# Elements that an item adds before the sum is added to those of other parts.
+_PART = 128
+
 
 def _static(number):
     return isinstance(number, (int, sympy.Integer))
@@ -29,6 +32,7 @@ class ReductionsMixin:
     def start_reductions(self):
         self.group_size = 0  # 0: the form `rows`, or no reduction
         self.numbers = itertools.count()
+        self.sums = []  # accumulators of floating-point sums in the next loops
         self.local_declarations = []
         self.loop_indices = IndentedBuffer()
         self.before_loop = IndentedBuffer()
@@ -128,6 +132,8 @@ class ReductionsMixin:
         kind = types.compute_dtype(src_dtype if reduction_type in ("max", "min") else dtype)
         start = types.limit(kind, reduction_type == "min") if initial is None else types.literal(initial, kind)
         total = self._accumulator(kind, start)
+        if reduction_type == "sum" and kind.is_floating_point:
+            self.sums.append(total)
         self.accumulate.writeline(f"{total} = {formula.format(a=total, b=value)};")
         self._combine(self.after_loop, [total],
                       lambda mine, others: f"{mine[0]} = {formula.format(a=mine[0], b=others[0])};")
@@ -161,9 +167,11 @@ class ReductionsMixin:
         mean, count = self._variable(dtype, "mean"), self._variable(dtype, "count")
         squares = self._accumulator(dtype, types.literal(0, dtype))
         sums = [total]
+        self.sums += [total, squares]
         if is_parts:
             weight = self._accumulator(dtype, types.literal(0, dtype))
             sums.append(weight)
+            self.sums.append(weight)
             self.first_pass.writeline(f"{total} += {value[0]} * {value[2]}; {weight} += {value[2]};")
         else:
             self.first_pass.writeline(f"{total} += {value};")
@@ -199,26 +207,40 @@ class ReductionsMixin:
         self.body.splice(self.after_loop)
         for buffer in (*parts, self.loop_indices, self.before_loop, self.between_passes, self.after_loop):
             buffer.clear()
+        self.sums.clear()
         for tree in self._reduction_trees():
             tree.cache_clear()
 
     def _write_loop(self, *contents):
         kind = self.index_dtype
-        closing = 0
+        closing, after = 0, ""
         for tree in self._reduction_trees():
             size = self.kexpr(tree.numel) if _static(tree.numel) else f"{tree.prefix}numel"
-            step = self.group_size if tree is self._reduction_trees()[-1] else 0
+            is_last = tree is self._reduction_trees()[-1]
+            step = max(self.group_size, 1) if is_last else 1
+            begin, end = "0", size
+            if is_last and self.sums and not (_static(tree.numel) and int(tree.numel) <= _PART * step):
+                length = _PART * step
+                self.body.writeline(f"for ({kind} part = 0; part < {size}; part += {length}) {{")
+                self.body.writeline(f"const {kind} part_end = min(({kind})({size}), ({kind})(part + {length}));")
+                for total in self.sums:
+                    self.body.writeline(f"const {types.compute_type(total.dtype)} before_{total} = {total}; {total} = 0;")
+                    after += f" {total} += before_{total};"
+                after += " }"
+                begin, end = "part", "part_end"
             if step > 1:
-                self.body.writeline(f"for ({kind} first = 0; first < {size}; first += {step}) {{")
+                self.body.writeline(f"for ({kind} first = {begin}; first < {end}; first += {step}) {{")
                 self.body.writeline(f"const {kind} {tree.name} = first + lane;")
                 if not (_static(tree.numel) and int(tree.numel) % step == 0):
                     self.body.writeline(f"if ({tree.name} < {size}) {{")
                     closing += 1
             else:
-                self.body.writeline(f"for ({kind} {tree.name} = 0; {tree.name} < {size}; ++{tree.name}) {{")
+                self.body.writeline(f"for ({kind} {tree.name} = {begin}; {tree.name} < {end}; ++{tree.name}) {{")
             closing += 1
         with self.body.indent():
             self.body.splice(self.loop_indices)
             for buffer in contents:
                 self.body.splice(buffer)
-        self.body.writeline("}" * closing)
+        # The loop of parts is within those of other dimensions.
+        outer = len(self._reduction_trees()) - 1 if after else 0
+        self.body.writeline("}" * (closing - outer) + after + "}" * outer)
