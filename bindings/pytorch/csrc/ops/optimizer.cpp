@@ -89,7 +89,9 @@ inline void update(global X_T* param, global X_T* grad, global X_T* exp_avg, glo
 }
 )";
 const char* const adam_body = R"(
-  if (has_inf && *found_inf == 1.0f) return;
+  // A launch has as many groups for each parameter as the largest one needs.
+  long first = (long)get_group_id(0) * TURNS * GROUP, mine = first + get_local_id(0);
+  if (first >= n || (has_inf && *found_inf == 1.0f)) return;
   if (get_local_id(0) == 0) {
     S t = *step;
     shared[0] = (T)(lr / (1 - pow(beta1, t)));
@@ -98,7 +100,6 @@ const char* const adam_body = R"(
   barrier(CLK_LOCAL_MEM_FENCE);
   T rate = shared[0], root = shared[1];
 #define UPDATE(i) update(param, grad, exp_avg, exp_avg_sq, max_sq, i, grad_scale, maximize, decoupled, rate, root, lr, beta1, beta2, decay, eps)
-  long first = (long)get_group_id(0) * TURNS * GROUP, mine = first + get_local_id(0);
   // All but the last group of a parameter have no condition per element: it would cost as much as all the rest.
   if (first + TURNS * GROUP <= n) {
     for (int turn = 0; turn < TURNS; ++turn) UPDATE(mine + turn * GROUP);
