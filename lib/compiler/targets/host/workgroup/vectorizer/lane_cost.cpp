@@ -5,6 +5,7 @@
 #include "explicit_vectors.h"
 #include "hoisted_loads.h"
 #include "lane_types.h"
+#include "plain_operations.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 
@@ -76,10 +77,9 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
         call && call->getCalledFunction() && call->getCalledFunction()->hasFnAttribute(llvm::Attribute::Cold))
         return {2, one_by_one};  // a branch around it
     if (!is_vector_instruction(instruction)) {
-        // Atomic operations on local memory are loads and stores, one lane after the other. Each waits for the one before, as if they had the same
-        // address. In a loop over work-items, which has one of each, a processor learns that they rarely have (Zen 4: 5 to 14 cycles against 2).
-        constexpr double local_atomic = 10, other = 3;
-        return {(instruction.hasMetadata(local_atomic_mark) ? local_atomic : other) * width, one_by_one};
+        // A loop of compare and exchange takes branches for each lane.
+        constexpr double exchange = 5, other = 3;
+        return {(is_exchange_call(instruction) ? exchange : other) * width, one_by_one};
     }
     if (moves_elements(instruction)) {
         const double moves = only_moves_elements(instruction) ? one_by_one : 0;
@@ -87,6 +87,14 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
     }
     return {registers_of(*instruction.getType(), width, target),
             llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};
+}
+
+// Atomic operations on local memory are loads and stores, one lane after the other. Each waits for the one before, as if they had the same address.
+// In a loop over work-items, which has one of each, a processor learns that they rarely have (Zen 4: 5 to 14 cycles against 2). But loops of the
+// kernel often step over all work-items of the launch: then only lanes read what is side by side.
+double cost_of_local_atomic(const LanePlan& plan, unsigned width) {
+    constexpr double waiting = 10, other = 3;
+    return (plan.loop->isInnermost() ? waiting : other) * width;
 }
 
 }  // namespace
@@ -134,8 +142,9 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            const LaneCosts costs =
-                costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block), target);
+            LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block), target);
+            if (instruction.hasMetadata(local_atomic_mark))
+                costs.lanes = cost_of_local_atomic(plan, width);
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }
