@@ -16,6 +16,20 @@ static inline float channel_as_float(uint type, const __global uchar* at, uint c
     }
 }
 
+// The four channels at once, where they have 16 bits: a third of the instructions, so that loops over neighbours are unrolled.
+static inline float4 channels_as_float(uint type, const __global uchar* at) {
+    switch (type) {
+    case CLK_UNORM_INT16:
+        return __builtin_convertvector(vload4(0, (const __global ushort*)at), float4) * (1.0f / 65535.0f);
+    case CLK_SNORM_INT16:
+        return __builtin_elementwise_max(
+            __builtin_convertvector(vload4(0, (const __global short*)at), float4) * (1.0f / 32767.0f), (float4)(-1.0f));
+    default:
+        return (float4)(channel_as_float(type, at, 0), channel_as_float(type, at, 1), channel_as_float(type, at, 2),
+                        channel_as_float(type, at, 3));
+    }
+}
+
 static inline int channel_as_int(uint type, const __global uchar* at, uint channel) {
     switch (type) {
     case CLK_SIGNED_INT8: return ((const __global char*)at)[channel];
@@ -118,12 +132,12 @@ ANY_FORMAT float4 polder_image_load_float(Image image, const __global uchar* at)
     }
     const uint count = image->element_bytes / bytes_of_channel(type);
     float4 c = 0;
-    c.x = channel_as_float(type, at, 0);
-    if (count > 1)
-        c.y = channel_as_float(type, at, 1);
     if (count > 2) {
-        c.z = channel_as_float(type, at, 2);
-        c.w = channel_as_float(type, at, 3);
+        c = channels_as_float(type, at);
+    } else {
+        c.x = channel_as_float(type, at, 0);
+        if (count > 1)
+            c.y = channel_as_float(type, at, 1);
     }
     if (is_srgb(order))
         c.xyz = (float3)(polder_srgb_table[at[0]], polder_srgb_table[at[1]], polder_srgb_table[at[2]]);
