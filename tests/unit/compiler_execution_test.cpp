@@ -50,6 +50,30 @@ TEST(CompilerExecution, IntegerDivisionByZeroAndOverflow_DoNotTrap) {
     EXPECT_EQ(a[5], -7);
 }
 
+// Parts of equal size, the first `rest` of which have one element more, as programs for GPUs write it. There x / 0 has all bits set.
+TEST(CompilerExecution, AnUnsignedQuotientByZero_IsNotZeroWhereItIsCompared) {
+    const std::string source = "kernel void k(global uint* count, uint n, uint parts) { uint i = get_global_id(0);\n"
+                               "  uint rest = n % parts; count[i] = n / parts + !(i / rest);\n"
+                               "  count[8 + i] = i / rest != 0; uint4 q = (uint4)(i) / (uint4)(rest, 1, 2, 3);\n"
+                               "  count[16 + i] = (q == 0).x & 1; count[24 + i] = (q == 0).w & 1; }";
+    for (const char* const options : {"", "-cl-opt-disable"}) {
+        SCOPED_TRACE(options);
+        const Outcome built = build(source, options);
+        ASSERT_EQ(built.status, Status::success) << built.log;
+        for (const uint32_t n : {16U, 19U}) {
+            uint32_t count[32] = {};
+            const uint32_t parts = 8, rest = n % parts;
+            Launch{built, "k"}.set(0, &count[0]).set(1, n).set(2, parts).run(8, 8);
+            for (uint32_t i = 0; i < 8; ++i) {
+                EXPECT_EQ(count[i], n / parts + (i < rest ? 1 : 0)) << n << ", " << i;
+                EXPECT_EQ(count[8 + i], i < rest ? 0U : 1U) << n << ", " << i;
+                EXPECT_EQ(count[16 + i], i < rest ? 1U : 0U) << n << ", " << i;
+                EXPECT_EQ(count[24 + i], i < 3 ? 1U : 0U) << n << ", " << i;
+            }
+        }
+    }
+}
+
 TEST(CompilerExecution, DivisionByAConstant_IsStillExact) {
     const Outcome built =
         build("kernel void k(global int* a) { size_t i = get_global_id(0); a[i] = a[i] / -1 + a[i] / 3; }");
@@ -324,5 +348,5 @@ TEST_F(CompilerCache, AnIncludeFromDisk_IsNotServedStale) {
     fs::remove_all(folder);
 }
 
-} // namespace
-} // namespace polder::compiler::test
+}  // namespace
+}  // namespace polder::compiler::test

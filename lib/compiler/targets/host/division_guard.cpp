@@ -1,3 +1,5 @@
+// Each division gets a divisor that is neither 0 nor, where it is signed, -1; the quotient by -1 is chosen afterwards. Comparisons of quotients
+// with 0 need no division.
 #include "division_guard.h"
 
 #include <llvm/Analysis/ValueTracking.h>
@@ -6,10 +8,13 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/Support/KnownBits.h>
 
 namespace polder::compiler {
 namespace {
+
+using namespace llvm::PatternMatch;
 
 bool is_signed(const llvm::BinaryOperator& division) {
     return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
@@ -72,6 +77,20 @@ void guard(llvm::BinaryOperator& division) {
     division.replaceUsesWithIf(result, [&](const llvm::Use& use) { return use.getUser() != result; });
 }
 
+// x / y == 0 becomes y > x, which needs no guard. Where y is 0, programs made for GPUs expect false: there x / 0 has all bits set.
+void compare_instead(llvm::BinaryOperator& division) {
+    for (llvm::User* const user : llvm::make_early_inc_range(division.users())) {
+        auto* const comparison = llvm::dyn_cast<llvm::ICmpInst>(user);
+        if (comparison == nullptr || !comparison->isEquality() || !match(comparison->getOperand(1), m_Zero()))
+            continue;
+        llvm::IRBuilder<> builder(comparison);
+        llvm::Value* const is_zero = builder.CreateICmpUGT(division.getOperand(1), division.getOperand(0));
+        comparison->replaceAllUsesWith(
+            comparison->getPredicate() == llvm::ICmpInst::ICMP_EQ ? is_zero : builder.CreateNot(is_zero));
+        comparison->eraseFromParent();
+    }
+}
+
 }  // namespace
 
 void guard_divisions(llvm::Function& function) {
@@ -79,8 +98,11 @@ void guard_divisions(llvm::Function& function) {
     for (llvm::Instruction& instruction : llvm::instructions(function))
         if (is_division(instruction))
             divisions.push_back(llvm::cast<llvm::BinaryOperator>(&instruction));
-    for (llvm::BinaryOperator* division : divisions)
+    for (llvm::BinaryOperator* division : divisions) {
+        if (division->getOpcode() == llvm::Instruction::UDiv)
+            compare_instead(*division);
         guard(*division);
+    }
 }
 
 }  // namespace polder::compiler
