@@ -85,3 +85,18 @@ def test_a_model_on_no_device_gets_memory(device):
         model = Tied()
     model.to_empty(device=device)
     assert model.embedding.weight.device == torch.device(device)
+
+
+@pytest.mark.parametrize("dtype,tolerance", [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
+@pytest.mark.parametrize("dim", [0, 2])
+def test_weight_norm_runs_on_the_device(dim, dtype, tolerance, device):
+    results = []
+    torch.opencl.reset_fallbacks()
+    for where in ("cpu", device):
+        torch.manual_seed(0)
+        layer = nn.utils.parametrizations.weight_norm(nn.Conv1d(3, 4, 5, dtype=dtype), dim=dim).to(where)
+        weights = torch.linspace(-1, 1, layer.weight.numel(), dtype=dtype).view(layer.weight.shape).to(where)
+        results.append([layer.weight, *torch.autograd.grad(layer.weight, list(layer.parametrizations.weight.parameters()), weights)])
+    assert not [name for name in torch.opencl.fallbacks() if "weight_norm" in name]
+    for got, expected in zip(results[1], results[0]):
+        torch.testing.assert_close(got.cpu(), expected, rtol=tolerance, atol=tolerance)
