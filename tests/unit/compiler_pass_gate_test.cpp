@@ -1,18 +1,22 @@
 // Which of LLVM's passes are left out for large functions. The gates' decisions are recorded while LLVM generates code: a
 // pass that LLVM asks for by another name in another version is not in the record.
 #include "analyses.h"
+#include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "targets/host/pass_gate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
 #include <map>
 
 namespace polder::compiler::test {
@@ -243,6 +247,21 @@ TEST(OptimizationGate, ConditionsStayInALoopOverRowsThatHasMostOftenOneRound) {
         leads_conditions_out_of(rows_of("polder.single_row", "store i64 %id, ptr %p", "x.next")));  // has many rows
     EXPECT_TRUE(leads_conditions_out_of(rows_of("polder.single_row", store, "body")));  // has a loop inside
 }
+
+#if defined(__x86_64__)
+TEST(Host, Features_AreThoseThatTheNameOfItsProcessorDoesNotImply) {
+    Host other = host();
+    other.features.clear();
+    const auto named = create_target_machine(other);
+    for (const llvm::StringRef feature : llvm::split(host().features, ","))
+        EXPECT_FALSE(named->getMCSubtargetInfo()->checkFeatures(feature)) << feature.str();
+    for (const auto& feature : llvm::sys::getHostCPUFeatures())
+        other.features += (feature.second ? "+" : "-") + feature.first().str() + ",";
+    other.features += "-sse4a";
+    EXPECT_TRUE(create_host_target_machine()->getMCSubtargetInfo()->getFeatureBits() ==
+                create_target_machine(other)->getMCSubtargetInfo()->getFeatureBits());
+}
+#endif
 
 TEST(MachinePool, AMachineThatWasReturned_IsUsedAgainForTheSameTargetAlone) {
     MachinePool pool;

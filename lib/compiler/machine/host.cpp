@@ -9,7 +9,9 @@
 #include <base/options.h>
 
 #include <algorithm>
+#include <llvm/ADT/StringExtras.h>
 #include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/X86TargetParser.h>
@@ -63,6 +65,27 @@ std::string host_features([[maybe_unused]] const std::string& processor) {
     return joined;
 }
 
+// Those of `host`'s features that its processor's name does not imply. LLVM finds the subtarget of a function by the text of its features, for
+// each pass that asks, and each module has the text as an attribute, so a short one is cheaper. Where features depend on each other so that the
+// short list would mean something else, the result is the whole list.
+std::string features_beyond_name(const Host& host, const llvm::TargetMachine& machine) {
+    Host changed = host;
+    changed.features.clear();
+    const auto named = create_target_machine(changed);
+    const auto is_implied = [&](llvm::StringRef feature) {
+        for (const llvm::SubtargetFeatureKV& known : named->getMCSubtargetInfo()->getAllProcessorFeatures())
+            if (known.Key == feature.drop_front())
+                return named->getMCSubtargetInfo()->getFeatureBits()[known.Value] == feature.starts_with("+");
+        return false;
+    };
+    for (const llvm::StringRef feature : llvm::split(host.features, ","))
+        if (!is_implied(feature))
+            changed.features += (changed.features.empty() ? "" : ",") + feature.str();
+    const bool is_same = create_target_machine(changed)->getMCSubtargetInfo()->getFeatureBits() ==
+                         machine.getMCSubtargetInfo()->getFeatureBits();
+    return is_same ? changed.features : host.features;
+}
+
 Host detect() {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
@@ -73,7 +96,9 @@ Host detect() {
     host.cpu = chosen.empty() ? llvm::sys::getHostCPUName().str() : chosen;
     host.features = host_features(chosen);
     host.preferred_vector_bits = host.features.find("+avx512vl") != std::string::npos ? "512" : "256";
-    host.data_layout = create_target_machine(host)->createDataLayout().getStringRepresentation();
+    const auto machine = create_target_machine(host);
+    host.data_layout = machine->createDataLayout().getStringRepresentation();
+    host.features = features_beyond_name(host, *machine);
     return host;
 }
 
@@ -85,8 +110,12 @@ const Host& host() {
 }
 
 uint32_t host_sub_group_size() {
-    const auto has = [](std::string_view feature) { return host().features.find(feature) != std::string::npos; };
-    return has("+avx512f") ? 16 : has("+avx") ? 8 : 4;
+    static const uint32_t size = [] {
+        const auto machine = create_host_target_machine();
+        const auto has = [&](const char* feature) { return machine->getMCSubtargetInfo()->checkFeatures(feature); };
+        return !machine->getTargetTriple().isX86() ? 4U : has("+avx512f") ? 16U : has("+avx") ? 8U : 4U;
+    }();
+    return size;
 }
 
 std::unique_ptr<llvm::TargetMachine> create_target_machine(const Host& target) {
