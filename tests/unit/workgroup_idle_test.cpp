@@ -144,6 +144,88 @@ TEST(IdleLoops, ABodyOfOneWorkItem_RunsOnceBehindABarrier) {
     EXPECT_EQ(out, expected);
 }
 
+// Only the first work-item has an effect between the barriers, so there is one loop over work-items before them and one behind.
+TEST(FirstItem, ARegionInWhichItIsAlone_HasNoLoops) {
+    for (const char* guard :
+         {"get_local_linear_id() == 0", "(get_local_id(0) | get_local_id(1) | get_local_id(2)) == 0",
+          "!(get_local_id(2) || get_local_id(0)) && (int)get_local_id(1) == 0"}) {
+        Compiled program(std::string("kernel void k(global int* out, global const int* in, local int* tile) {"
+                                     " tile[get_local_id(0)] = in[get_global_id(0)]; barrier(CLK_LOCAL_MEM_FENCE);"
+                                     " if (") +
+                             guard +
+                             ") tile[0] = tile[1] / tile[2]; barrier(CLK_LOCAL_MEM_FENCE);"
+                             " out[get_global_id(0)] = tile[0]; }",
+                         processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.loops + program.result().lanes.scalar_loops, 2U) << guard;
+        EXPECT_EQ(count(program, "sdiv"), 1U) << guard << program.optimised();
+    }
+}
+
+TEST(FirstItem, WhereOnlyItIsAskedFor_RowsHaveNoIds) {
+    Compiled program("kernel void k(global int* out) { if (get_local_linear_id() == 0) out[get_global_id(0)] = 1; }");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "items.y")) << program.optimised();
+}
+
+// `l` is the place of the work-item in its group; `x`, `y` and `z` are its ids. `sum` is the group's, `cell` and `kept` are the work-item's.
+// `leaves` work-items have left.
+constexpr const char* statements_of_first_items[] = {
+    "if (get_local_linear_id() == 0) *sum = tile[leaves + 1] + r;",
+    "if (get_local_linear_id() != 0) kept += 1; else *sum = tile[leaves] * 3;",
+    "if (x == 0 && y == 0 && z == 0) for (int i = leaves; i <= leaves + r; ++i) *sum += tile[i];",
+    "if (x == 0) *sum = 7 + r;",
+    "if (y == 0 && x == 0) cell[0] += 5;",
+    "if ((y | z) == 0) cell[0] -= r;",
+    "const int next = tile[leaves + r]; if (get_local_linear_id() == 0) *sum = r; kept = next;",
+    "const int mine = tile[l] ^ r; if (get_local_linear_id() == 0) *sum = r; kept = mine;",
+    "int own[4]; own[r] = l; if (get_local_linear_id() == 0) *sum = own[r] + 9; kept = own[r];",
+    "if (x == 0 || y == 0) cell[0] += 1; if (get_local_linear_id() == 0) *sum = 1;",
+    "if (get_local_linear_id() == 0) cell[0] += 100;",
+    "if (get_local_linear_id() == 0) *sum = 3; cell[0] ^= r;",
+    "if (x == 0 && y == 0) if (z == 0) *sum = tile[leaves + 3];",
+};
+
+std::string between_barriers(const std::string& statement) {
+    return "kernel void k(global int* out, local int* tile, local int* sum, int leaves) {"
+           " const int x = get_local_id(0), y = get_local_id(1), z = get_local_id(2), l = get_local_linear_id();"
+           " global int* cell = out + l; int kept = l;"
+           " if (l < leaves) return;"
+           " if (l == leaves) *sum = 0;"
+           " tile[l] = l * 5; barrier(CLK_LOCAL_MEM_FENCE);"
+           " for (int r = 0; r < 3; ++r) { " +
+           statement +
+           " barrier(CLK_LOCAL_MEM_FENCE); kept += *sum; barrier(CLK_LOCAL_MEM_FENCE); }"
+           " cell[32] = kept; }";
+}
+
+// Code without lanes has all loops.
+TEST(FirstItem, WhatOtherWorkItemsDo_IsDone) {
+    const std::array<uint64_t, 3> sizes[] = {{24, 1, 1}, {1, 24, 1}, {6, 4, 1}, {2, 3, 4}};
+    for (const std::string statement : statements_of_first_items)
+        for (const bool returns : {false, true}) {
+            std::string source = between_barriers(statement);
+            if (!returns)
+                source.erase(source.find(" if (l < leaves) return;"), std::string(" if (l < leaves) return;").size());
+            Compiled program(source);
+            const auto run = [&](const std::array<uint64_t, 3>& size) {
+                std::vector<int> out(64, 1);
+                program.run({3, size, size},
+                            Arguments().add(out.data()).add_local(32 * sizeof(int)).add_local(16).add(returns ? 2 : 0));
+                return out;
+            };
+            std::vector<std::vector<int>> expected;
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+            for (const auto& size : sizes)
+                expected.push_back(run(size));
+            ASSERT_EQ(program.prepare("k"), "");
+            for (size_t i = 0; i < std::size(sizes); ++i)
+                EXPECT_EQ(run(sizes[i]), expected[i]) << source << i;
+            ASSERT_EQ(program.prepare("k", true, sizes[2], WorkGroupOptions::Ends::whole), "");
+            EXPECT_EQ(run(sizes[2]), expected[2]) << source;
+        }
+}
+
 constexpr const char* stencil = R"(
     kernel void k(global float* out, global const float* in, int n) {
         const int x = get_global_id(0), y = get_global_id(1);

@@ -13,6 +13,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/IR/ReplaceConstant.h>
 #include <llvm/Support/Alignment.h>
 
@@ -124,6 +125,9 @@ public:
         return id;
     }
 
+    // 0 for the work-item whose local linear id is 0. Unlike this id, it needs no ids of rows, for which there would be more loops.
+    llvm::Value* place(llvm::IRBuilder<>& at) { return numbered(at, place_dimension, local_size_max); }
+
     llvm::Value* global_linear_id(llvm::IRBuilder<>& at) {
         const auto without_offset = [&](unsigned d) {
             llvm::Value* base = builder_.CreateMul(group_id_[d], local_size_[d], "", true, true);
@@ -218,6 +222,14 @@ llvm::Function* create_frame_function(llvm::Module& module, llvm::StringRef name
     return function;
 }
 
+bool is_compared_with_zero(const llvm::CallInst& number) {
+    return llvm::all_of(number.users(), [](const llvm::User* user) {
+        const auto* compare = llvm::dyn_cast<llvm::ICmpInst>(user);
+        return compare && compare->isEquality() &&
+               llvm::PatternMatch::match(compare->getOperand(1), llvm::PatternMatch::m_Zero());
+    });
+}
+
 // Replaces the calls of work-item functions in `function`, except for those whose result is known only later.
 struct UsedFunctions {
     bool collective_slots = false;
@@ -241,7 +253,9 @@ UsedFunctions lower_work_item_calls(llvm::Function& function, Frame& frame) {
         switch (which) {
         case WorkItemFunction::barrier: at.CreateCall(barrier_intrinsic(*function.getParent())); break;
         case WorkItemFunction::work_dim: answer = frame.work_dim(); break;
-        case WorkItemFunction::local_linear_id: answer = frame.local_linear_id(at); break;
+        case WorkItemFunction::local_linear_id:
+            answer = is_compared_with_zero(*call) ? frame.place(at) : frame.local_linear_id(at);
+            break;
         case WorkItemFunction::global_linear_id: answer = frame.global_linear_id(at); break;
         case WorkItemFunction::launch_context: answer = function.getArg(abi::context); break;
         case WorkItemFunction::local_memory: answer = function.getArg(abi::local_memory); break;

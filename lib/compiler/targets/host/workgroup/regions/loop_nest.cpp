@@ -147,7 +147,7 @@ private:
         if (!is_one_dimensional())
             ids = is_in_one_row() ? Ids{in.CreateAdd(first_ids_.x, lane, "", true, true), first_ids_.y, first_ids_.z}
                                   : ids_of(in, nest.index);
-        nest.ids = {ids.x, ids.y, ids.z, lane, number_};
+        nest.ids = {ids.x, ids.y, ids.z, lane, number_, nest.index};
         llvm::Value* next = count_on(*lane, *nest.latch, 1);
         llvm::IRBuilder<> back(nest.latch);
         back.CreateCondBr(back.CreateICmpEQ(next, back.getInt64(size_)), &exit, nest.head);
@@ -192,6 +192,17 @@ llvm::SmallVector<Counted, 3> one_loop_for_all_rows(const LoweredKernel& kernel,
 
 }  // namespace
 
+ItemLoops make_first_item(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
+    ItemLoops made;
+    LoopNest& nest = made.nest;
+    nest.head = nest.entry = make_block(kernel, "first_item");
+    nest.latch = made.done = make_block(kernel, "first_item.done");
+    nest.index = llvm::ConstantInt::get(llvm::Type::getInt64Ty(preheader.getContext()), 0);
+    nest.ids.fill(nest.index);
+    llvm::BranchInst::Create(nest.entry, &preheader);
+    return made;
+}
+
 ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader) {
     ItemLoops loops;
     LoopNest& nest = loops.nest;
@@ -212,6 +223,7 @@ ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& prehead
     }
     for (size_t i = 0; i < (has_rows ? counted.size() : 1); ++i)
         nest.ids[kernel.order[i]] = counters[i];
+    nest.ids[place_dimension] = nest.index;
     nest.head = heads[0];
     nest.entry = make_block(kernel, "item");
     llvm::BranchInst::Create(nest.entry, outer);

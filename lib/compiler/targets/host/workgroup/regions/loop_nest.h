@@ -28,6 +28,8 @@ struct ItemLoops {
     LoopNest nest;
     llvm::BasicBlock* done = nullptr;
 };
+// No loops, only the group's first work-item.
+[[nodiscard]] ItemLoops make_first_item(const LoweredKernel& kernel, llvm::BasicBlock& preheader);
 [[nodiscard]] ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& preheader);
 
 struct SubGroupLoops {

@@ -3,6 +3,7 @@
 // all work-items, so its condition is read from the register of a uniform value.
 #include "work_item_loops.h"
 
+#include "first_item.h"
 #include "idle_loops.h"
 #include "region_body.h"
 #include "targets/host/workgroup/frame/abi.h"
@@ -29,7 +30,7 @@ public:
         : idle_(idle), kernel_(kernel), function_(*kernel.function), uniformity_(uniformity), cuts_(cuts),
           context_(function_.getContext()), original_(blocks_but(kernel.prologue)), local_ids_(local_ids()),
           debug_variables_(original_), regions_(*kernel.prologue->getSingleSuccessor(), cuts),
-          carried_(kernel, uniformity, cuts, regions_),
+          carried_(kernel, uniformity, cuts, regions_), first_item_(kernel),
           shared_{kernel_, uniformity_, cuts_, regions_, carried_, debug_variables_, local_ids_} {}
 
     RegionStatistics run() {
@@ -77,6 +78,12 @@ private:
             tag_loop(loops.whole, whole_sub_group_tag, nullptr);
             emit_region_body(shared_, region, loops.any, next);
             tag_loop(loops.any, sub_group_tag, nullptr);
+            return;
+        }
+        if (idle_ == IdleLoops::skipped && first_item_.is_alone(region, uniformity_, carried_)) {
+            ItemLoops none = make_first_item(kernel_, *region.preheader);
+            finish_region(region, *none.done, nullptr);
+            emit_region_body(shared_, region, none.nest, nullptr);
             return;
         }
         ItemLoops loops = make_item_loops(kernel_, *region.preheader);
@@ -210,6 +217,7 @@ private:
     DebugVariables debug_variables_;
     Regions regions_;
     CarriedValues carried_;
+    const FirstItem first_item_;
     const KernelRegions shared_;
 
     llvm::BasicBlock* return_ = nullptr;

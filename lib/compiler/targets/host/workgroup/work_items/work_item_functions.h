@@ -10,8 +10,9 @@
 //   _polder_sub_group_number()  number of the sub-group in the work-group
 //   _polder_sub_group_width()   work-items of a whole sub-group, a constant
 //   _polder_sub_group_...       operations of a whole sub-group (sub_group_functions.h)
-// After lowering, a kernel's body calls only `polder.local_id.<d>`, a pure function (dimensions 3 and 4 are the two numbers of the
-// sub-group), `polder.barrier`, and the operations of sub-groups.
+// After lowering, a kernel's body calls only `polder.local_id.<d>`, a pure function, `polder.barrier`, and the operations of sub-groups. Dimensions 3
+// and 4 of the function are the two numbers of the sub-group. Dimension 5 is the place of the work-item in the loops over the group: their
+// order is not known yet, only that the first work-item's place is 0.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +51,7 @@ enum class WorkItemFunction : uint8_t {
 };
 
 // `polder.local_id.<d>` beyond the three dimensions.
-inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, id_count = 5;
+inline constexpr unsigned lane_dimension = 3, sub_group_dimension = 4, place_dimension = 5, id_count = 6;
 
 // Nothing for a work_group_barrier with a body: that is lib/kernel's, which calls a fence and a barrier.
 [[nodiscard]] std::optional<WorkItemFunction> work_item_function(const llvm::Function& function);
