@@ -10,7 +10,6 @@
 
 #include <base/mutex.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <filesystem>
@@ -42,12 +41,6 @@ std::string with_space(std::string_view name, char from, char to) {
 bool is_undefined(const llvm::GlobalValue& value) {
     return value.isDeclaration() && !value.use_empty() && !value.getName().starts_with("llvm.") &&
            !is_work_group_intrinsic(std::string_view{value.getName()});
-}
-
-bool has_wide_registers() {
-    constexpr std::array<std::string_view, 3> needed{"+avx512vl", "+avx512bw", "+avx512dq"};
-    return std::ranges::all_of(
-        needed, [](std::string_view feature) { return host().features.find(feature) != std::string::npos; });
 }
 
 // The mangled name of the form for wide registers.
@@ -234,7 +227,7 @@ private:
 Result<const Builtins*> Builtins::for_host() {
     static Library& library = *new Library;
     return library.get([] {
-        return open(paths().builtins, host_substitutions(), has_wide_registers() ? Forms::wide : Forms::common);
+        return open(paths().builtins, host_substitutions(), host().has_wide_registers ? Forms::wide : Forms::common);
     });
 }
 

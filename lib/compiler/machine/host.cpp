@@ -95,7 +95,9 @@ Host detect() {
     const std::string chosen = chosen_processor();
     host.cpu = chosen.empty() ? llvm::sys::getHostCPUName().str() : chosen;
     host.features = host_features(chosen);
-    host.preferred_vector_bits = host.features.find("+avx512vl") != std::string::npos ? "512" : "256";
+    const auto has = [&](const char* feature) { return host.features.find(feature) != std::string::npos; };
+    host.preferred_vector_bits = has("+avx512vl") ? "512" : "256";
+    host.has_wide_registers = has("+avx512vl") && has("+avx512bw") && has("+avx512dq");
     const auto machine = create_target_machine(host);
     host.data_layout = machine->createDataLayout().getStringRepresentation();
     host.features = features_beyond_name(host, *machine);

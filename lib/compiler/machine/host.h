@@ -17,7 +17,8 @@ namespace polder::compiler {
 struct Host {
     llvm::Triple triple;
     std::string cpu;
-    std::string features;  // "+avx2,-sse4a,..."
+    std::string features;  // "+avx2,-sse4a,...": those that the name of the processor does not imply
+    bool has_wide_registers = false;  // of 512 bits, with all instructions: AVX-512 with VL, BW and DQ
     std::string data_layout;
     std::string preferred_vector_bits;  // "prefer-vector-width" of functions
 };
