@@ -14,6 +14,7 @@
 #include <charconv>
 #include <filesystem>
 #include <llvm/ADT/StringSet.h>
+#include <llvm/ADT/Twine.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/Linker/Linker.h>
@@ -54,7 +55,7 @@ std::string wide_name(std::string_view name) {
     if (error != std::errc{})
         return {};
     name.remove_prefix(static_cast<size_t>(end - name.data()));
-    return std::string{mangled} + std::to_string(length + prefix.size()) + std::string{prefix} + std::string{name};
+    return (llvm::Twine(mangled) + llvm::Twine(length + prefix.size()) + prefix + name).str();
 }
 
 // Replaces all uses of `function` by the function called `name`, and returns that function.
