@@ -10,13 +10,15 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 
 namespace polder::compiler::test {
 namespace {
 
 bool is_wide() {
-    const std::string& features = host().features;
-    return features.find("+avx512vl") != std::string::npos && features.find("+avx512dq") != std::string::npos;
+    const auto machine = create_host_target_machine();
+    const llvm::MCSubtargetInfo& processor = *machine->getMCSubtargetInfo();
+    return processor.checkFeatures("+avx512vl") && processor.checkFeatures("+avx512dq");
 }
 
 std::string symbol_of(const char* name) {
