@@ -448,7 +448,7 @@ void expect_alignment_of_active_lanes(const std::string& type) {
         " == first) ((global S*)(out + (i - first)))->x = " + "((global const S*)(in + (i - first)))->x + 1;\n}");
     ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
     EXPECT_GT(program.result().lanes.loops, 0U) << program.result().lanes.reason;
-    using Side = typename Fenced<T>::Side;
+    using Side = Fenced<T>::Side;
     Fenced<T> in(items, Side::after), out(items, Side::after);
     std::vector<T> expected = out.values();
     constexpr int first = static_cast<int>(members) - 3;
