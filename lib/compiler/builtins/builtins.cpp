@@ -11,7 +11,6 @@
 #include <base/mutex.h>
 
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <llvm/ADT/StringSet.h>
 #include <llvm/ADT/Twine.h>
@@ -45,17 +44,12 @@ bool is_undefined(const llvm::GlobalValue& value) {
 }
 
 // The mangled name of the form for wide registers.
-std::string wide_name(std::string_view name) {
-    constexpr std::string_view mangled = "_Z", prefix = "polder_wide_";
+std::string wide_name(llvm::StringRef name) {
+    constexpr llvm::StringLiteral prefix = "polder_wide_";
     size_t length = 0;
-    if (!name.starts_with(mangled))
+    if (!name.consume_front("_Z") || name.consumeInteger(10, length))
         return {};
-    name.remove_prefix(mangled.size());
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), length);
-    if (error != std::errc{})
-        return {};
-    name.remove_prefix(static_cast<size_t>(end - name.data()));
-    return (llvm::Twine(mangled) + llvm::Twine(length + prefix.size()) + prefix + name).str();
+    return ("_Z" + llvm::Twine(length + prefix.size()) + prefix + name).str();
 }
 
 // Replaces all uses of `function` by the function called `name`, and returns that function.

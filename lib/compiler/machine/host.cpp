@@ -98,6 +98,7 @@ Host detect() {
     const auto has = [&](const char* feature) { return host.features.find(feature) != std::string::npos; };
     host.preferred_vector_bits = has("+avx512vl") ? "512" : "256";
     host.has_wide_registers = has("+avx512vl") && has("+avx512bw") && has("+avx512dq");
+    host.sub_group_size = has("+avx512f") ? 16 : has("+avx") ? 8 : 4;
     const auto machine = create_target_machine(host);
     host.data_layout = machine->createDataLayout().getStringRepresentation();
     host.features = features_beyond_name(host, *machine);
@@ -109,15 +110,6 @@ Host detect() {
 const Host& host() {
     static const Host* const instance = new Host(detect());
     return *instance;
-}
-
-uint32_t host_sub_group_size() {
-    static const uint32_t size = [] {
-        const auto machine = create_host_target_machine();
-        const auto has = [&](const char* feature) { return machine->getMCSubtargetInfo()->checkFeatures(feature); };
-        return !machine->getTargetTriple().isX86() ? 4U : has("+avx512f") ? 16U : has("+avx") ? 8U : 4U;
-    }();
-    return size;
 }
 
 std::unique_ptr<llvm::TargetMachine> create_target_machine(const Host& target) {

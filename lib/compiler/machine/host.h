@@ -6,6 +6,7 @@
 
 #include "retarget.h"
 
+#include <cstdint>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
@@ -19,14 +20,12 @@ struct Host {
     std::string cpu;
     std::string features;  // "+avx2,-sse4a,...": those that the name of the processor does not imply
     bool has_wide_registers = false;  // of 512 bits, with all instructions: AVX-512 with VL, BW and DQ
+    uint32_t sub_group_size = 0;  // the default: as many work-items as a vector register has 32-bit lanes
     std::string data_layout;
     std::string preferred_vector_bits;  // "prefer-vector-width" of functions
 };
 
 [[nodiscard]] const Host& host();
-
-// The default size of a sub-group: as many work-items as a vector register has 32-bit lanes.
-[[nodiscard]] uint32_t host_sub_group_size();
 
 [[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_target_machine(const Host& target);
 [[nodiscard]] std::unique_ptr<llvm::TargetMachine> create_host_target_machine();

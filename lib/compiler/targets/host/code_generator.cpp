@@ -296,7 +296,7 @@ private:
                                                                             : workgroup::WorkGroupOptions::Ends::ragged;
         }
         options.target_machine = &*machine_;
-        options.sub_group_size = host_sub_group_size();
+        options.sub_group_size = host().sub_group_size;
         options.lanes = request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_
                                                                                                : workgroup::Lanes::none;
         for (const KernelArgument& argument : request_.kernel.arguments)

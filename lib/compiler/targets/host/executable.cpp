@@ -204,7 +204,7 @@ std::span<const uint32_t> sub_group_sizes() {
     return sizes;
 }
 
-uint32_t default_sub_group_size() { return host_sub_group_size(); }
+uint32_t default_sub_group_size() { return host().sub_group_size; }
 
 std::shared_ptr<Executable> make_host_executable(std::shared_ptr<const Module> module, const Target& target,
                                                  const ZeroedMemory& zeroed) {
