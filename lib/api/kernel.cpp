@@ -237,8 +237,9 @@ Result<void> set_indirect(Kernel& kernel, std::vector<runtime::KnownAddress> run
 }
 
 Result<void> set_indirect_kind(Kernel& kernel, runtime::Allocation::Kind kind, size_t size, const void* value) {
-    // CL_INVALID_OPERATION: no device of the context has allocations of this kind.
-    if (!has_memory_of(kernel.context(), kind))
+    // CL_INVALID_OPERATION: no device of the context has unified shared memory. A kind that no device has is accepted, as DPC++'s runtime names
+    // all three kinds for each kernel, whatever its devices have.
+    if (!any_addresses(kernel.context()))
         return fail(Status::invalid_operation);
     // CL_INVALID_VALUE: param_value_size is not sizeof(cl_bool).
     if (size != sizeof(cl_bool))

@@ -336,6 +336,24 @@ TEST_F(Usm, KernelArgumentsAndExecInfoReportBadArguments) {
     EXPECT_EQ(clSetKernelExecInfo(kernel, CL_KERNEL_EXEC_INFO_USM_PTRS_INTEL, 0, nullptr), CL_SUCCESS);
 }
 
+// DPC++'s runtime sets all three for each kernel, also where the device has device memory alone.
+TEST_F(Usm, ExecInfoAcceptsKindsOfMemoryThatTheDeviceDoesNotHave) {
+    for (size_t i = 0; i < devices.size(); ++i) {
+        cl_int error = CL_INVALID_VALUE;
+        const OwnedContext alone = clCreateContext(nullptr, 1, &devices[i], nullptr, nullptr, &error);
+        ASSERT_EQ(error, CL_SUCCESS);
+        const char* source = usm_kernels;
+        const OwnedProgram made = clCreateProgramWithSource(alone, 1, &source, nullptr, &error);
+        ASSERT_EQ(clBuildProgram(made, 0, nullptr, "-cl-std=CL3.0", nullptr, nullptr), CL_SUCCESS);
+        const OwnedKernel kernel = make_kernel(made, "add");
+        const cl_bool yes = CL_TRUE;
+        for (const cl_kernel_exec_info name :
+             {CL_KERNEL_EXEC_INFO_INDIRECT_HOST_ACCESS_INTEL, CL_KERNEL_EXEC_INFO_INDIRECT_DEVICE_ACCESS_INTEL,
+              CL_KERNEL_EXEC_INFO_INDIRECT_SHARED_ACCESS_INTEL})
+            EXPECT_EQ(clSetKernelExecInfo(kernel, name, sizeof yes, &yes), CL_SUCCESS) << i;
+    }
+}
+
 TEST_F(Usm, MemoryThatIsNotFreedGoesWithItsContext) {
     for (size_t i = 0; i < devices.size(); ++i) {
         const OwnedQueue on = make_queue(devices[i]);
