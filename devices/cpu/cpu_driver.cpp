@@ -1,3 +1,5 @@
+// Opens the processors as one device. What it reports comes from the kernel's tables and the control groups; its workers are spread over the NUMA domains.
+
 #include <base/options.h>
 
 #include <algorithm>
@@ -5,6 +7,7 @@
 #include <cpu/cpu_device.h>
 #include <cpu/cpu_driver.h>
 #include <cpu/topology.h>
+#include <host/caches.h>
 #include <host/processors.h>
 #include <unistd.h>
 
@@ -37,11 +40,11 @@ uint64_t memory_bytes() {
 }
 
 // The local memory of a work-group, in bytes: so much that it fits into a core's cache.
-uint64_t local_memory_bytes(const ProcessorFacts& facts) {
+uint64_t local_memory_bytes(const devices::Caches& caches) {
     constexpr uint64_t least = uint64_t{64} * 1024;
     if (const auto bytes = options::cpu_local_memory_bytes(); bytes && *bytes > 0)
         return *bytes;
-    return std::bit_floor(std::max(least, facts.level2_bytes));
+    return std::bit_floor(std::max(least, caches.level2_bytes));
 }
 
 driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_units) {
@@ -59,8 +62,9 @@ driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_uni
         info.max_work_group_size = *limit;
     std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
     info.memory_bytes = memory_bytes();
-    info.global_cache = facts.last_level_cache;
-    info.code.local_memory_bytes = local_memory_bytes(facts);
+    const devices::Caches caches = devices::caches_of_host();
+    info.global_cache = caches.last_level;
+    info.code.local_memory_bytes = local_memory_bytes(caches);
     info.preferred_vector_bytes = devices::vector_register_bytes();
     return info;
 }

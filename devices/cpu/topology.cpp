@@ -1,4 +1,4 @@
-// Names, speed and caches are read from /proc/cpuinfo and /sys; the domains from hwloc, whose OpenCL plug-in is disabled, because
+// Name and speed are read from /proc/cpuinfo; the domains from hwloc, whose OpenCL plug-in is disabled, because
 // it would call the OpenCL loader that is just loading Polder.
 #include <base/log.h>
 
@@ -64,34 +64,6 @@ void read_cpuinfo(ProcessorFacts& facts) {
         facts.name += " (" + numbers + ")";
 }
 
-uint64_t parse_cache_size(std::string_view text) {
-    uint64_t size = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (error != std::errc{})
-        return 0;
-    const char unit = end == text.data() + text.size() ? ' ' : *end;
-    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
-}
-
-void read_caches(ProcessorFacts& facts) {
-    const std::string directory = "/sys/devices/system/cpu/cpu0/cache/index";
-    for (int i = 0; i < 8; ++i) {
-        const std::string cache = directory + std::to_string(i);
-        const auto level = first_line(cache + "/level");
-        const auto type = first_line(cache + "/type");
-        const auto size = first_line(cache + "/size");
-        if (!level || !type || !size)
-            break;
-        if (*type == "Instruction")
-            continue;
-        const uint64_t bytes = parse_cache_size(*size);
-        const auto line = first_line(cache + "/coherency_line_size");
-        facts.last_level_cache = {line ? parse_cache_size(*line) : 64, bytes};
-        if (*level == "2")
-            facts.level2_bytes = bytes;
-    }
-}
-
 class Topology {
 public:
     Topology() {
@@ -135,7 +107,6 @@ private:
 ProcessorFacts processor_facts() {
     ProcessorFacts facts;
     read_cpuinfo(facts);
-    read_caches(facts);
     for (const VendorEntry& vendor : vendors)
         if (vendor.cpuid_name == facts.vendor)
             facts.vendor_id = vendor.id;

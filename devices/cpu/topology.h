@@ -1,5 +1,5 @@
-// Properties of the host processor: its name, speed and caches from the kernel's tables, its NUMA and cache
-// domains from hwloc.
+// Properties of the host processor: its name and speed from the kernel's tables, its NUMA and cache domains
+// from hwloc.
 //
 // hwloc loads its plug-ins when it is initialised, which takes several times longer than all other functions
 // here, so it is used only when the domains are needed. Any thread.
@@ -17,8 +17,6 @@ struct ProcessorFacts {
     std::string vendor;
     uint32_t vendor_id = 0;  // of the PCI register of vendors, 0 when unknown
     uint32_t clock_mhz = 0;
-    driver::CacheInfo last_level_cache;
-    uint64_t level2_bytes = 0;
 };
 [[nodiscard]] ProcessorFacts processor_facts();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <discrete/discrete_device.h>
 #include <discrete/discrete_driver.h>
+#include <host/caches.h>
 #include <host/processors.h>
 #include <iterator>
 
@@ -18,7 +19,7 @@ driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& 
     info.name = "discrete" + std::to_string(index);  // as in POCL_DISCRETE<index>_PARAMETERS
     info.vendor = "Polder";
     info.driver_version = POLDER_VERSION;
-    info.type = driver::DeviceType::accelerator;
+    info.type = parameters.type;
     info.space = space;
     info.compute_units = compute_units;
     info.max_sub_devices = compute_units > 1 ? compute_units : 0;
@@ -26,6 +27,7 @@ driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& 
         info.max_work_group_size = *limit;
     std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);
     info.memory_bytes = parameters.memory_bytes;
+    info.global_cache = devices::caches_of_host().last_level;
     info.code.local_memory_bytes = local_memory_bytes;
     info.local_memory_is_dedicated = true;
     info.preferred_vector_bytes = devices::vector_register_bytes();

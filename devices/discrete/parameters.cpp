@@ -53,6 +53,8 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         parameters.unified = value == "coherent" ? Parameters::Unified::coherent
                              : value == "mapped" ? Parameters::Unified::mapped
                                                  : Parameters::Unified::no;
+    } else if (key == "type" && (value == "gpu" || value == "accelerator")) {
+        parameters.type = value == "gpu" ? driver::DeviceType::gpu : driver::DeviceType::accelerator;
     } else {
         return false;
     }
@@ -64,7 +66,7 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
     apply_parameters(
-        "DISCRETE", index, text, "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent",
+        "DISCRETE", index, text, "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent,type=gpu",
         [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }

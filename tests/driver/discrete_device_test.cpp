@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <discrete/parameters.h>
 #include <gtest/gtest.h>
+#include <host/caches.h>
 #include <host/interconnect.h>
 #include <polder/driver.h>
 
@@ -45,24 +46,41 @@ TEST(DiscreteDevice, AllOfItsMemoryCanBeReserved) {
     device->release_memory(*all);
 }
 
+TEST(DiscreteDevice, HasTheTypeThatItsParametersName) {
+    const auto driver = make();
+    EXPECT_EQ((*driver->open(0, SpaceId{1}, ""))->info().type, driver::DeviceType::accelerator);
+    EXPECT_EQ((*driver->open(1, SpaceId{2}, "type=gpu"))->info().type, driver::DeviceType::gpu);
+}
+
+// Its kernels run on the host's processor. dpctl's tests expect every device to have a cache.
+TEST(DiscreteDevice, HasTheCacheOfTheHost) {
+    const auto driver = make();
+    const auto device = *driver->open(0, SpaceId{1}, "");
+    const driver::CacheInfo host = devices::caches_of_host().last_level;
+    EXPECT_EQ(device->info().global_cache.size_bytes, host.size_bytes);
+    EXPECT_EQ(device->info().global_cache.line_bytes, host.line_bytes);
+}
+
 TEST(DiscreteParameters, AreRead) {
-    const Parameters parameters = parse_parameters("memory=256M,bandwidth=16G,latency=5us,peer=0", 0);
+    const Parameters parameters = parse_parameters("memory=256M,bandwidth=16G,latency=5us,peer=0,type=gpu", 0);
     EXPECT_EQ(parameters.memory_bytes, uint64_t{256} << 20);
     EXPECT_EQ(parameters.link.bytes_per_second, uint64_t{16} << 30);
     EXPECT_EQ(parameters.link.latency_ns, 5000u);
     EXPECT_EQ(parameters.peer, Parameters::Peer::none);
+    EXPECT_EQ(parameters.type, driver::DeviceType::gpu);
 }
 
 TEST(DiscreteParameters, MalformedPartsAreReportedInOneWarningAndDefaultsTaken) {
     testing::internal::CaptureStderr();
     const Parameters parameters =
-        parse_parameters("memory=lots,latency=7us,bandwidth=-1,peer=maybe,colour=blue,latency=5,,=,memory", 3);
+        parse_parameters("memory=lots,latency=7us,bandwidth=-1,peer=maybe,type=cpu,colour=blue,latency=5,,=,memory", 3);
     const std::string text = testing::internal::GetCapturedStderr();
     const Parameters defaults;
     EXPECT_EQ(parameters.memory_bytes, defaults.memory_bytes);
     EXPECT_EQ(parameters.link.bytes_per_second, defaults.link.bytes_per_second);
     EXPECT_EQ(parameters.link.latency_ns, 7000u);
     EXPECT_EQ(parameters.peer, Parameters::Peer::direct);
+    EXPECT_EQ(parameters.type, driver::DeviceType::accelerator);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
     EXPECT_NE(text.find("POCL_DISCRETE3_PARAMETERS"), std::string::npos);
     EXPECT_NE(text.find("\"colour=blue\""), std::string::npos);
