@@ -1,6 +1,7 @@
 // The interfaces that PyTorch requires of a backend: the device guard with streams and events, and the hooks.
 #include "generator.h"
 #include "memory.h"
+#include "ops/types.h"
 #include "timing.h"
 
 #include <ATen/core/CachingHostAllocator.h>
@@ -75,13 +76,28 @@ public:
         check(clWaitForEvents(1, &waited), "clWaitForEvents");
     }
     void destroyEvent(void* event, c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+    // The element types that have kernels.
+    c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
+        const bool has_double = Platform::get().device(index_of(device)).has_double;
+        c10::DeviceCapability capability;
+        capability.capability_data.capability_bits = 0;
+        for (size_t i = 0; i < c10::NUMBER_OF_DEVICE_CAPABILITIES; ++i) {
+            const auto type = static_cast<c10::ScalarType>(i);
+            if (is_supported(type, has_double) || is_supported_complex(type, has_double))
+                capability.capability_data.capability_bits |= uint64_t{1} << i;
+        }
+        return capability;
+    }
     double elapsedTime(void* first, void* second, c10::DeviceIndex) const override {
         TORCH_CHECK(first && second, "opencl: both events must be recorded before their elapsed time is known");
         return milliseconds_between(*static_cast<Event*>(first), *static_cast<Event*>(second));
     }
 
 private:
-    static int index_of(c10::Device device) { return device.has_index() ? device.index() : current_device(); }
+    // Throws where there is no such device.
+    static int index_of(c10::Device device) {
+        return Platform::get().device(device.has_index() ? device.index() : current_device()).index;
+    }
 };
 
 class Hooks final : public at::PrivateUse1HooksInterface {

@@ -167,11 +167,15 @@ void* count_in(MemoryCounts& counts, Block& block, size_t bytes) {
     return pointer(block.address);
 }
 
-[[noreturn]] void throw_out_of_memory(const Device& device, size_t bytes, cl_int error) {
-    const std::string report = Platform::take_report();
+[[noreturn]] void throw_out_of_memory(const Device& device, size_t bytes, const std::string& reason) {
     TORCH_CHECK_WITH(OutOfMemoryError, false, "opencl out of memory: tried to allocate ", bytes,
                      " bytes on opencl:", device.index, " (", device.name, ", ", device.memory_bytes,
-                     " bytes): ", error_name(error), report.empty() ? "" : ": ", report);
+                     " bytes): ", reason);
+}
+
+std::string reason_of(cl_int error) {
+    const std::string report = Platform::take_report();
+    return error_name(error) + (report.empty() ? "" : ": " + report);
 }
 
 // Whether a limit that set_memory_fraction made allows `bytes` more.
@@ -220,7 +224,10 @@ void* allocate_memory(int index, size_t bytes) {
         const std::lock_guard lock(all.mutex);
         if (!has_room(all, index, bytes)) {
             ++counts.out_of_memory;
-            throw_out_of_memory(device, bytes, CL_OUT_OF_RESOURCES);
+            throw_out_of_memory(device, bytes,
+                                "torch.opencl.set_per_process_memory_fraction allows " +
+                                    std::to_string(all.bytes_max[static_cast<size_t>(index)]) + " bytes, and tensors take " +
+                                    std::to_string(counts.requested.current));
         }
         if (uses_default_stream_alone(index)) {
             if (Block* const kept = all.caches[static_cast<size_t>(index)].take(capacity))
@@ -237,7 +244,7 @@ void* allocate_memory(int index, size_t bytes) {
     const std::lock_guard lock(all.mutex);
     if (!made.address) {
         ++counts.out_of_memory;
-        throw_out_of_memory(device, bytes, made.error);
+        throw_out_of_memory(device, bytes, reason_of(made.error));
     }
     Block& block = all.blocks[made.address];
     block.address = made.address;
@@ -377,6 +384,7 @@ void reset_counts(int device, bool peaks) {
 }
 
 std::vector<LiveBlock> live_blocks(int device) {
+    static_cast<void>(Platform::get().device(device));
     std::vector<LiveBlock> found;
     const std::lock_guard lock(heap().mutex);
     for (const auto& [address, block] : heap().blocks)

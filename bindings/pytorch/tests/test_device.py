@@ -53,6 +53,13 @@ def test_tensors_of_two_devices_are_not_mixed(two_devices):
         torch.ones(2, device=two_devices[0]) + torch.ones(2, device=two_devices[1])
 
 
+def test_the_capability_lists_types_with_kernels(device):
+    types = torch.accelerator.get_device_capability(device)["supported_dtypes"]
+    assert {torch.float32, torch.float16, torch.bfloat16, torch.int8, torch.int64, torch.bool, torch.complex64} <= types
+    assert (torch.float64 in types) == torch.opencl.get_device_properties(device).has_fp64
+    assert not {torch.uint16, torch.float8_e5m2, torch.qint8} & types
+
+
 def test_events_order_streams(device):
     first, second = torch.Stream(device=device), torch.Stream(device=device)
     with first:

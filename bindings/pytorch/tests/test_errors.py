@@ -50,6 +50,9 @@ def test_complex_numbers_have_kernels(device):
     w = (z + z) * z.conj() / (z - 1j) + 2 * z.abs()
     w[0] = w.sum() + z.exp().mean()
     assert (z == z).all() and (z[:, None] @ z[None]).shape == (2, 2) and w.isnan().sum() == 0
+    u, v = z[:1].conj(), torch.tensor([2 - 3j]).to(device)
+    assert torch.dot(u, v).item() == (1 - 2j) * (2 - 3j) and torch.vdot(u, v).item() == (1 + 2j) * (2 - 3j)
+    assert torch.vdot(u, v.conj()).item() == (1 + 2j) * (2 + 3j) and torch.vdot(z[:0], z[:0]).item() == 0
     assert torch.opencl.fallbacks() == {}
     z.sin()
     assert set(torch.opencl.fallbacks()) == {"aten::sin.out"}
@@ -127,7 +130,8 @@ def test_devices_that_are_not_there(index, device):
     for function in (lambda: x.to(name), lambda: torch.ones(2).to(name), lambda: torch.empty(2, device=name),
                      lambda: torch.Generator(device=name), lambda: torch.Stream(device=name),
                      lambda: torch.opencl.memory_allocated(index), lambda: torch.opencl.synchronize(index),
-                     lambda: torch.opencl.get_device_properties(index)):
+                     lambda: torch.opencl.get_device_properties(index), lambda: torch.opencl.memory_snapshot(index),
+                     lambda: torch.opencl.current_stream(index)):
         with pytest.raises((RuntimeError, ValueError), match="(?i)device"):
             function()
     assert (x + 1).tolist() == [2, 2]

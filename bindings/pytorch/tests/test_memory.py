@@ -1,6 +1,7 @@
 """The allocator: addresses, statistics, limits, copies, pinned memory."""
 import gc
 import os
+import pickle
 import subprocess
 import sys
 
@@ -59,7 +60,7 @@ def test_a_memory_fraction_limits(device):
     total = torch.opencl.mem_get_info(device)[1]
     torch.opencl.set_per_process_memory_fraction(64 * MIB / total, device)
     try:
-        with pytest.raises(torch.OutOfMemoryError):
+        with pytest.raises(torch.OutOfMemoryError, match="set_per_process_memory_fraction allows"):
             torch.empty(128 * MIB, dtype=torch.uint8, device=device)
         torch.empty(16 * MIB, dtype=torch.uint8, device=device)
     finally:
@@ -178,6 +179,26 @@ def test_the_snapshot_lists_live_tensors(device):
     from torch.cuda import _memory_viz
 
     assert "total_allocated: 3.9KiB" in _memory_viz.segsum({"segments": found, "device_traces": []})
+
+
+def test_a_snapshot_is_written_for_the_viewer(device, tmp_path):
+    """The viewer's page shows a device that has a trace, which may be empty, or it shows nothing; it places the blocks of a segment one after
+    another from the segment's address, and reads pickles up to protocol 4."""
+    x = torch.ones(1000, device=device)
+    file = tmp_path / "snapshot.pickle"
+    torch.opencl.memory._dump_snapshot(file)
+    data = file.read_bytes()
+    assert data[0] == 0x80 and data[1] <= 4
+    snapshot = pickle.loads(data)
+    assert snapshot["device_traces"] == [[]] * torch.opencl.device_count()
+    assert x.data_ptr() in [segment["address"] for segment in snapshot["segments"]]
+    for segment in snapshot["segments"]:
+        assert segment["device"] < torch.opencl.device_count() and isinstance(segment["frames"], list)
+        end = segment["address"]
+        for block in segment["blocks"]:
+            assert block["address"] == end and block["state"] == "active_allocated" and block["requested_size"] <= block["size"]
+            end += block["size"]
+        assert end == segment["address"] + segment["total_size"]
 
 
 def test_memory_used_by_another_stream_is_not_reused_too_early(device):

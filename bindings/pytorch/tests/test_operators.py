@@ -39,7 +39,7 @@ nn.functional.mish nn.functional.mse_loss nn.functional.nll_loss nn.functional.r
 nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.functional.tanhshrink nn.functional.threshold
 norm ones_like outer permute pow prod ravel reciprocal remainder repeat reshape resize_ roll round rsqrt scatter scatter_add select
 sgn sigmoid sign signbit sin sinc sinh slice softmax sort split sqrt square squeeze stack std sub sum swapaxes t tan tanh topk transpose
-tril triu trunc unbind unflatten unsqueeze var var_mean view where xlogy zero_ zeros_like
+tril triu trunc unbind unflatten unsqueeze var var_mean vdot view where xlogy zero_ zeros_like
 """.split()
 
 # Operators that some samples reach, and that run on the CPU.

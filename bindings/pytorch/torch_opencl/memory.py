@@ -3,6 +3,8 @@
 The figures are those of c10::DeviceAllocator. This package counts the bytes that tensors requested. The OpenCL implementation reports the
 reserved bytes if it has cl_polder_memory_statistics; otherwise they are equal to the requested ones.
 """
+import pickle
+
 import torch
 
 _ops = torch.ops.opencl
@@ -90,6 +92,17 @@ def memory_snapshot(device=None):
                 "segment_pool_id": (0, 0), "is_expandable": False, "frames": [], "blocks": [block],
             })
     return segments
+
+
+def _snapshot(device=None):
+    """The snapshot as torch.cuda.memory._snapshot returns it. No history is recorded, so that each device's trace is empty."""
+    return {"segments": memory_snapshot(device), "device_traces": [[] for _ in range(_ops.device_count())]}
+
+
+def _dump_snapshot(filename="dump_snapshot.pickle"):
+    """Writes the snapshot to a file that PyTorch's viewer (pytorch.org/memory_viz) opens. It reads pickles up to protocol 4."""
+    with open(filename, "wb") as file:
+        pickle.dump(_snapshot(), file, protocol=4)
 
 
 def _format(count):

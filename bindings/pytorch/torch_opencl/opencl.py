@@ -1,6 +1,7 @@
 """The module torch.opencl: devices, streams, random numbers and memory of OpenCL devices."""
 import torch
 
+from . import memory, random  # noqa: F401
 from .memory import (  # noqa: F401
     empty_cache,
     host_memory_stats,

@@ -1,6 +1,7 @@
-// mm, bmm, addmm, baddbmm, addmv, dot.
+// mm, bmm, addmm, baddbmm, addmv, dot, vdot.
 #include "gemm.h"
 #include "native.h"
+#include "pointwise.h"
 
 #include <ATen/Functions.h>
 #include <ATen/native/Resize.h>
@@ -123,14 +124,20 @@ Tensor mv(const Tensor& a, const Tensor& x) {
     return at::mm(a, x.unsqueeze(1)).squeeze(1);
 }
 Tensor dot(const Tensor& a, const Tensor& b) {
+    check_same_device(a.device(), b);
     TORCH_CHECK(a.dim() == 1 && b.dim() == 1, "1D tensors expected, but got ", a.dim(), "D and ", b.dim(), "D tensors");
     TORCH_CHECK(a.scalar_type() == b.scalar_type(), "dot : expected both vectors to have same dtype, but found ",
                 a.scalar_type(), " and ", b.scalar_type());
     TORCH_CHECK(a.numel() == b.numel(), "inconsistent tensor size, expected tensor [", a.numel(), "] and src [",
                 b.numel(), "] to have the same number of elements");
-    check_has_products(a.scalar_type());
-    return at::sum(at::mul(a, b), std::nullopt, false, a.scalar_type());
+    const auto type = a.scalar_type();
+    check_has_products(type);
+    TORCH_CHECK_NOT_IMPLEMENTED(is_known(type) || is_supported_complex(type, opencl_device(a).has_double),
+                                "opencl: dot has no kernel for elements of type ", type);
+    return at::sum(at::mul(a, b), std::nullopt, false, type);
 }
+// The dot product with the conjugate of `a`.
+Tensor vdot(const Tensor& a, const Tensor& b) { return torch_opencl::dot(a.conj(), b); }
 
 }  // namespace
 
@@ -144,7 +151,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("addbmm.out", addbmm_out));
     m.impl(NATIVE("addmv.out", addmv_out));
     m.impl(NATIVE("mv", mv));
-    m.impl(NATIVE("dot", dot));
+    m.impl(NATIVE_COMPLEX("dot", torch_opencl::dot));
+    m.impl(NATIVE_COMPLEX("vdot", torch_opencl::vdot));
 }
 
 }  // namespace torch_opencl
