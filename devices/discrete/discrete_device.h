@@ -40,11 +40,13 @@ struct SharedMemory {
     std::shared_ptr<Arena> arena;
     std::shared_ptr<devices::InterconnectModel> link;
     std::shared_ptr<Peers> peers;  // null: no direct copies
+    bool uses_host_memory = false;  // kernels use pinned host memory in place (driver::HostRegions)
     bool is_mapped = false;  // kernels use host memory in place, when the device owns it (driver::UnifiedMemory)
 };
 
 class DiscreteDevice final : public devices::HostDevice,
                              public driver::PeerCopy,
+                             public driver::HostRegions,
                              public driver::KernelAddresses,
                              public driver::VirtualMemory,
                              public driver::UnifiedMemory {
@@ -63,8 +65,14 @@ public:
     [[nodiscard]] driver::PeerCopy* peer_copy() override { return shared_.peers ? this : nullptr; }
     [[nodiscard]] const driver::KernelAddresses* kernel_addresses() const override { return this; }
 
+    [[nodiscard]] driver::HostRegions* host_regions() override { return shared_.uses_host_memory ? this : nullptr; }
     [[nodiscard]] driver::VirtualMemory* virtual_memory() override { return this; }
     [[nodiscard]] driver::UnifiedMemory* unified_memory() override { return shared_.is_mapped ? this : nullptr; }
+
+    // All host memory has an address in this process, and kernels run in it, so there is nothing to pin.
+    [[nodiscard]] Result<void> add(std::span<std::byte>) override { return {}; }
+    void remove(std::span<std::byte>) override {}
+    [[nodiscard]] bool are_for_kernels() const override { return true; }
 
     [[nodiscard]] Alignment page() const override { return shared_.arena->page(); }
     [[nodiscard]] Result<DeviceAddress> reserve_addresses(ByteCount size) override {

@@ -44,6 +44,7 @@ class DiscreteDriver final : public driver::Driver {
         const Parameters parameters = parse_parameters(text, index);
         POLDER_ASSIGN(arena, Arena::create(ByteCount{parameters.memory_bytes}, ByteCount{local_region_bytes}));
         SharedMemory shared{arena, std::make_shared<devices::InterconnectModel>(parameters.link), nullptr,
+                            parameters.host_memory == Parameters::HostMemory::in_place,
                             parameters.unified == Parameters::Unified::mapped};
         const bool is_coherent = parameters.unified == Parameters::Unified::coherent;
         // A peer copy reads the device's own memory. A device with unified memory may have its bytes in host memory instead.

@@ -49,6 +49,8 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
         parameters.link.latency_ns = *ns;
     } else if (key == "peer" && (value == "0" || value == "1")) {
         parameters.peer = value == "1" ? Parameters::Peer::direct : Parameters::Peer::none;
+    } else if (key == "host" && (value == "0" || value == "1")) {
+        parameters.host_memory = value == "1" ? Parameters::HostMemory::in_place : Parameters::HostMemory::copied;
     } else if (key == "unified" && (value == "0" || value == "coherent" || value == "mapped")) {
         parameters.unified = value == "coherent" ? Parameters::Unified::coherent
                              : value == "mapped" ? Parameters::Unified::mapped
@@ -66,7 +68,7 @@ bool apply(Parameters& parameters, std::string_view key, std::string_view value)
 Parameters parse_parameters(std::string_view text, uint32_t index) {
     Parameters parameters;
     apply_parameters(
-        "DISCRETE", index, text, "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent,type=gpu",
+        "DISCRETE", index, text, "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent,type=gpu,host=1",
         [&parameters](std::string_view key, std::string_view value) { return apply(parameters, key, value); });
     return parameters;
 }

@@ -1,4 +1,4 @@
-// POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent,type=gpu" (or unified=mapped, type=accelerator).
+// POCL_DISCRETE<i>_PARAMETERS: "memory=256M,bandwidth=16G,latency=5us,peer=1,unified=coherent,type=gpu,host=1" (or unified=mapped, type=accelerator).
 //
 // Parts may be left out and may be in any order. One warning reports all malformed parts, for which the
 // defaults are used. Any thread.
@@ -19,6 +19,8 @@ struct Parameters {
     // Coherent: the device computes in host memory, so that a buffer has one block and no byte moves.
     // Mapped: the device uses host memory in place, too, but each range belongs either to the host or to the device.
     enum class Unified : uint8_t { no, coherent, mapped } unified = Unified::no;
+    // Kernels use pinned host memory in place, as those of GPUs do: the device has SVM, and all kinds of unified shared memory.
+    enum class HostMemory : uint8_t { copied, in_place } host_memory = HostMemory::copied;
     // What CL_DEVICE_TYPE is. Many programs accept GPUs only.
     driver::DeviceType type = driver::DeviceType::accelerator;
 };

@@ -62,18 +62,19 @@ TEST(DiscreteDevice, HasTheCacheOfTheHost) {
 }
 
 TEST(DiscreteParameters, AreRead) {
-    const Parameters parameters = parse_parameters("memory=256M,bandwidth=16G,latency=5us,peer=0,type=gpu", 0);
+    const Parameters parameters = parse_parameters("memory=256M,bandwidth=16G,latency=5us,peer=0,type=gpu,host=1", 0);
     EXPECT_EQ(parameters.memory_bytes, uint64_t{256} << 20);
     EXPECT_EQ(parameters.link.bytes_per_second, uint64_t{16} << 30);
     EXPECT_EQ(parameters.link.latency_ns, 5000u);
     EXPECT_EQ(parameters.peer, Parameters::Peer::none);
     EXPECT_EQ(parameters.type, driver::DeviceType::gpu);
+    EXPECT_EQ(parameters.host_memory, Parameters::HostMemory::in_place);
 }
 
 TEST(DiscreteParameters, MalformedPartsAreReportedInOneWarningAndDefaultsTaken) {
     testing::internal::CaptureStderr();
-    const Parameters parameters =
-        parse_parameters("memory=lots,latency=7us,bandwidth=-1,peer=maybe,type=cpu,colour=blue,latency=5,,=,memory", 3);
+    const Parameters parameters = parse_parameters(
+        "memory=lots,latency=7us,bandwidth=-1,peer=maybe,type=cpu,host=2,colour=blue,latency=5,,=,memory", 3);
     const std::string text = testing::internal::GetCapturedStderr();
     const Parameters defaults;
     EXPECT_EQ(parameters.memory_bytes, defaults.memory_bytes);
@@ -81,6 +82,7 @@ TEST(DiscreteParameters, MalformedPartsAreReportedInOneWarningAndDefaultsTaken) 
     EXPECT_EQ(parameters.link.latency_ns, 7000u);
     EXPECT_EQ(parameters.peer, Parameters::Peer::direct);
     EXPECT_EQ(parameters.type, driver::DeviceType::accelerator);
+    EXPECT_EQ(parameters.host_memory, Parameters::HostMemory::copied);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
     EXPECT_NE(text.find("POCL_DISCRETE3_PARAMETERS"), std::string::npos);
     EXPECT_NE(text.find("\"colour=blue\""), std::string::npos);
