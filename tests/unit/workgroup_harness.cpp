@@ -1,6 +1,7 @@
 #include "workgroup_harness.h"
 
 #include "targets/host/constant_loads.h"
+#include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
 #include "targets/host/register_tables.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -103,6 +104,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
+            move_out_lane_products(function);
             permute_small_tables(function, machine);
             pass_masks_as_words(function, machine);
         }

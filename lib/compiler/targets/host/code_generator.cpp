@@ -1,5 +1,5 @@
 // The steps for one kernel, in order (class Generation): read the kernel; guard_divisions; fold_known_arguments; prefer_inlining; make the
-// work-group function; optimize, which ends with five passes whose work LLVM's pipeline would undo or misunderstand; emit. The size of the stack that the function needs comes from the object's .stack_sizes section.
+// work-group function; optimize, which ends with passes whose work LLVM's pipeline would undo or misunderstand; emit. The size of the stack that the function needs comes from the object's .stack_sizes section.
 #include "code_generator.h"
 
 #include "analyses.h"
@@ -10,6 +10,7 @@
 #include "half_rounding.h"
 #include "known_arguments.h"
 #include "lane_addresses.h"
+#include "lane_products.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
@@ -144,6 +145,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             continue;
         if (options.is_optimized)
             workgroup::load_in_loops(function, analyses.functions);
+        if (options.is_optimized)
+            move_out_lane_products(function);
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         if (options.is_optimized)
             permute_small_tables(function, machine);
