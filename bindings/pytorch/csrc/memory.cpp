@@ -226,8 +226,8 @@ void* allocate_memory(int index, size_t bytes) {
             ++counts.out_of_memory;
             throw_out_of_memory(device, bytes,
                                 "torch.opencl.set_per_process_memory_fraction allows " +
-                                    std::to_string(all.bytes_max[static_cast<size_t>(index)]) + " bytes, and tensors take " +
-                                    std::to_string(counts.requested.current));
+                                    std::to_string(all.bytes_max[static_cast<size_t>(index)]) +
+                                    " bytes, and tensors take " + std::to_string(counts.requested.current));
         }
         if (uses_default_stream_alone(index)) {
             if (Block* const kept = all.caches[static_cast<size_t>(index)].take(capacity))
