@@ -25,6 +25,9 @@ public:
     c10::DeviceType type() const override { return c10::DeviceType::PrivateUse1; }
     c10::Device exchangeDevice(c10::Device device) const override {
         check_type(device);
+        // -1 is the current device. An index of more than 127 has become negative.
+        if (device.index() < -1)
+            set_device(device.index());
         return device_at(exchange_device(device.index()));
     }
     c10::Device getDevice() const override { return device_at(current_device()); }

@@ -137,6 +137,19 @@ def test_devices_that_are_not_there(index, device):
     assert (x + 1).tolist() == [2, 2]
 
 
+def test_an_index_that_does_not_fit_in_a_byte():
+    """PyTorch keeps it in one: it is negative then."""
+    with pytest.raises(RuntimeError, match="invalid device index"):
+        torch.empty(2, device="opencl:128")
+
+
+def test_an_index_of_floats(device):
+    x = torch.ones(3, 4, device=device)
+    for program in (lambda: x[torch.ones(2, device=device)], lambda: x.index_put_((torch.ones(2, device=device),), torch.ones(4, device=device))):
+        with pytest.raises(IndexError, match="must be long, int, byte or bool"):
+            program()
+
+
 def test_tensors_of_other_backends_are_not_mixed_in(device):
     x, other = torch.ones(2, 2, device=device), torch.empty(2, 2, device="meta")
     with pytest.raises(RuntimeError, match="meta"):
@@ -298,6 +311,8 @@ def test_an_input_that_was_not_moved(device):
     image, weight = torch.ones(1, 2, 5, 5), torch.ones(3, 2, 3, 3, device=device)
     for program in (lambda: torch.nn.functional.conv2d(image, weight), lambda: torch.cat([weight, torch.ones(3, 2, 3, 3)]),
                     lambda: torch.mm(image[0, 0], torch.ones(5, 5, device=device)),
+                    lambda: weight.masked_select(torch.ones(3, 3) > 0),
+                    lambda: torch.topk(weight, 1, out=(torch.ones(3, 2, 3, 1), torch.ones(3, 2, 3, 1, dtype=torch.long))),
                     lambda: torch.mm(torch.ones(5, 5, device=device), image[0, 0], out=image[0, 1])):
         with pytest.raises(RuntimeError, match="same device"):
             program()
@@ -331,6 +346,8 @@ def wrong_types(device):
             tensor(1, 1, 2, 2), image, [2, 2], [2, 2], [0, 0], [1, 1], False, tensor(1, 1, 1, 1, dtype=torch.long)),
         "avg_pool": lambda: aten.avg_pool2d(image, [2, 2], out=tensor(1, 1, 2, 2, dtype=half)),
         "upsampling": lambda: aten.upsample_nearest2d(image, [8, 8], out=tensor(1, 1, 8, 8, dtype=half)),
+        "targets": lambda: torch.nn.functional.cross_entropy(x, places[:, 0].int()),
+        "biases of a cell": lambda: torch.lstm_cell(x, (x, x), tensor(16, 4), tensor(16, 4), tensor(4), tensor(4)),
         "targets of images": lambda: torch.nn.functional.nll_loss(tensor(2, 4, 3, 3), tensor(2, 3, 1, dtype=torch.long)),
         "scales of a bag": lambda: torch.nn.functional.embedding_bag(
             places[:2, :2], x, per_sample_weights=tensor(2, 2, dtype=half), mode="sum"),

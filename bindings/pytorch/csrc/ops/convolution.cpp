@@ -303,7 +303,7 @@ Tensor shallow(const Tensor& images, const Tensor& input) {
 Tensor convolution(const Tensor& input, const Tensor& weight, const std::optional<Tensor>& bias, IntArrayRef stride,
                    IntArrayRef padding, IntArrayRef dilation, bool transposed, IntArrayRef output_padding,
                    int64_t groups) {
-    const Tensor added = bias ? *bias : Tensor();
+    const Tensor added = bias && bias->defined() ? bias->contiguous() : Tensor();
     const Parameters p = deep_parameters(stride, padding, dilation, groups);
     TORCH_CHECK(input.scalar_type() == weight.scalar_type(), "Input type (", input.scalar_type(), ") and weight type (",
                 weight.scalar_type(), ") should be the same");

@@ -279,6 +279,8 @@ std::vector<Tensor> expand_masks(const Tensor& self, const c10::List<std::option
             for (int64_t d = 0; d < each->dim(); ++d)
                 made.push_back(places.select(1, d));
         } else {
+            TORCH_CHECK_INDEX(at::isIntegralType(each->scalar_type(), false),
+                              "tensors used as indices must be long, int, byte or bool tensors");
             made.push_back(*each);
         }
     }

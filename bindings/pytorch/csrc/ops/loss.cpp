@@ -35,6 +35,8 @@ const char* const parameters =
 
 // Meta functions check the sizes of vectors of samples, but not of images.
 void check_target(const Tensor& self, const Tensor& target) {
+    TORCH_CHECK(target.scalar_type() == at::kLong || target.scalar_type() == at::kByte,
+                "expected scalar type Long but found ", target.scalar_type());
     const bool is_image = self.dim() > 2;
     TORCH_CHECK(!is_image || (target.dim() == self.dim() - 1 && target.size(0) == self.size(0) &&
                               target.sizes().slice(1) == self.sizes().slice(2)),

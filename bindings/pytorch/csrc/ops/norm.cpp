@@ -334,6 +334,15 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::op
                       by_channel(or_none(bias), in), compute);
         return {out, at::empty({0}, accumulating(in)), at::empty({0}, accumulating(in))};
     }
+    // The kernel walks over the running statistics in order.
+    if (or_none(running_mean).defined() && or_none(running_var).defined() &&
+        !(running_mean->is_contiguous() && running_var->is_contiguous())) {
+        const Tensor dense_mean = running_mean->contiguous(), dense_var = running_var->contiguous();
+        const auto results = batch_norm(in, weight, bias, dense_mean, dense_var, training, momentum, eps);
+        running_mean->copy_(dense_mean);
+        running_var->copy_(dense_var);
+        return results;
+    }
     Tensor mean = at::empty({in.size(1)}, accumulating(in)), invstd = at::empty({in.size(1)}, accumulating(in));
     if (in.numel() > 0) {
         const auto plain = [](const std::optional<Tensor>& each) {
@@ -358,8 +367,8 @@ batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional
     check_type(input.scalar_type(), grad);
     const Tensor in = input.contiguous(), g = grad.contiguous();
     const auto compute = compute_type(in.scalar_type());
-    const Tensor mean = training ? *save_mean : running_mean->to(compute);
-    const Tensor invstd = training ? *save_invstd : at::rsqrt(at::add(running_var->to(compute), eps));
+    const Tensor mean = (training ? *save_mean : running_mean->to(compute)).contiguous();
+    const Tensor invstd = (training ? *save_invstd : at::rsqrt(at::add(running_var->to(compute), eps))).contiguous();
     const Tensor sums = at::empty({in.size(1)}, accumulating(in)), products = at::empty({in.size(1)}, accumulating(in));
     const Device& device = opencl_device(in);
     const auto type = in.scalar_type();

@@ -124,10 +124,28 @@ std::string adam_kernel(bool amsgrad, bool has_scale) {
            "  local T shared[2];\n" + text.choice + adam_body;
 }
 
-// Whether the kernels may walk over the tensors' memory in order.
-bool has_same_layout(const Tensor& a, const Tensor& b) {
-    return a.strides() == b.strides() && a.is_non_overlapping_and_dense();
-}
+// The kernels walk over the tensors of a parameter in the order of its memory. Those with other strides are copied, and copied back at the end.
+class Copies {
+public:
+    // `tensor` with the strides of `like`, or with dense ones where those of `like` have gaps.
+    Tensor walked_like(const Tensor& like, const Tensor& tensor) {
+        if (!tensor.defined())
+            return tensor;
+        TORCH_CHECK(tensor.sizes() == like.sizes(), "opencl: a fused optimizer's tensors of sizes ", tensor.sizes(),
+                    " and ", like.sizes());
+        if (tensor.strides() == like.strides() && tensor.is_non_overlapping_and_dense())
+            return tensor;
+        copies_.emplace_back(tensor, at::empty_like(like).copy_(tensor));
+        return copies_.back().second;
+    }
+    void give_back() const {
+        for (const auto& [original, copy] : copies_)
+            original.copy_(copy);
+    }
+
+private:
+    std::vector<std::pair<Tensor, Tensor>> copies_;
+};
 
 std::string source(c10::ScalarType type, bool has_double, const std::string& body) {
     return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) + "\ntypedef " +
@@ -139,13 +157,12 @@ const void* address_or(const OptionalTensor& tensor, const Tensor& other) {
 }
 bool is_there(const OptionalTensor& tensor) { return tensor && tensor->defined(); }
 
-AdamTensors checked(AdamTensors tensors) {
+AdamTensors checked(AdamTensors tensors, Copies& copies) {
     check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
     check_type(tensors.param.scalar_type(), tensors.grad, tensors.exp_avg, tensors.exp_avg_sq, tensors.max_sq);
-    if (!has_same_layout(tensors.param, tensors.grad))
-        tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
-    TORCH_CHECK(has_same_layout(tensors.param, tensors.exp_avg) && has_same_layout(tensors.param, tensors.exp_avg_sq),
-                "opencl: the state of a fused optimizer has other strides than its parameter");
+    tensors.param = copies.walked_like(tensors.param, tensors.param);
+    for (Tensor* const each : {&tensors.grad, &tensors.exp_avg, &tensors.exp_avg_sq, &tensors.max_sq})
+        *each = copies.walked_like(tensors.param, *each);
     TORCH_CHECK(tensors.step.device() == tensors.param.device(), "opencl: the steps of a fused optimizer are on ",
                 tensors.step.device(), ", not on ", tensors.param.device());
     if (!tensors.max_sq.defined())
@@ -219,11 +236,14 @@ void adam_steps(at::TensorList params, at::TensorList grads, at::TensorList exp_
                 const OptionalTensor& found_inf) {
     const auto step = [&](c10::ArrayRef<AdamTensors> all) { adam_step(all, adam, grad_scale, found_inf); };
     Gathered<AdamTensors, decltype(step)> gathered(adam.amsgrad ? 5 : 4, step);
+    Copies copies;
     for (size_t i = 0; i < params.size(); ++i)
         if (params[i].numel() > 0)
             gathered.add(checked(AdamTensors{params[i], grads[i], exp_avgs[i], exp_avg_sqs[i],
-                                             adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]}));
+                                             adam.amsgrad ? max_sqs[i] : Tensor(), steps[i]},
+                                 copies));
     gathered.flush();
+    copies.give_back();
 }
 
 template <bool is_decoupled>
@@ -296,11 +316,12 @@ void sgd_step(c10::ArrayRef<SgdTensors> all, const Sgd& sgd, const OptionalTenso
     launch.run({static_cast<size_t>(longest), all.size(), 1});
 }
 
-SgdTensors checked(SgdTensors tensors) {
+SgdTensors checked(SgdTensors tensors, Copies& copies) {
     check_supported(tensors.param.scalar_type(), tensors.param.device().index(), "a fused optimizer");
     check_type(tensors.param.scalar_type(), tensors.grad, tensors.momentum_buffer);
-    if (!has_same_layout(tensors.param, tensors.grad))
-        tensors.grad = at::empty_like(tensors.param).copy_(tensors.grad);
+    tensors.param = copies.walked_like(tensors.param, tensors.param);
+    for (Tensor* const each : {&tensors.grad, &tensors.momentum_buffer})
+        *each = copies.walked_like(tensors.param, *each);
     if (!tensors.momentum_buffer.defined())
         tensors.momentum_buffer = tensors.param;  // not used
     return tensors;
@@ -312,10 +333,13 @@ void fused_sgd(at::TensorList params, at::TensorList grads, at::TensorList momen
     const Sgd sgd{lr, weight_decay, momentum, dampening, nesterov, maximize, is_first};
     const auto step = [&](c10::ArrayRef<SgdTensors> all) { sgd_step(all, sgd, grad_scale, found_inf); };
     Gathered<SgdTensors, decltype(step)> gathered(momentum != 0 ? 3 : 2, step);
+    Copies copies;
     for (size_t i = 0; i < params.size(); ++i)
         if (params[i].numel() > 0)
-            gathered.add(checked(SgdTensors{params[i], grads[i], momentum != 0 ? momentum_buffers[i] : Tensor()}));
+            gathered.add(
+                checked(SgdTensors{params[i], grads[i], momentum != 0 ? momentum_buffers[i] : Tensor()}, copies));
     gathered.flush();
+    copies.give_back();
 }
 void fused_sgd_tensor_lr(at::TensorList params, at::TensorList grads, at::TensorList momentum_buffers,
                          double weight_decay, double momentum, const Tensor& lr, double dampening, bool nesterov,

@@ -97,6 +97,11 @@ struct Inputs {
           hidden_bias(has_bias ? prepared(*hidden_biases) : hidden), old(prepared(old_state)) {
         check_type(input_gates.scalar_type(), hidden_gates);
         check_floating(type, "a recurrent cell");
+        TORCH_CHECK(input.sizes() == hidden.sizes() &&
+                        input_bias.numel() == (has_bias ? input.size(1) : input.numel()) &&
+                        hidden_bias.numel() == input_bias.numel(),
+                    "opencl: the gates ", input.sizes(), " and ", hidden.sizes(),
+                    " of a recurrent cell have biases of ", input_bias.sizes(), " and ", hidden_bias.sizes());
     }
     Tensor prepared(const Tensor& tensor) const { return tensor.to(type).contiguous(); }
     void add(Launch& launch) const { launch.read(input).read(hidden).read(input_bias).read(hidden_bias).read(old); }

@@ -193,6 +193,11 @@ Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
     return out;
 }
 
+// PyTorch's own function of this name makes views, which not all strides allow.
+Tensor channel_shuffle(const Tensor& self, int64_t groups) {
+    return at::native::channel_shuffle(self.contiguous(), groups);
+}
+
 // PyTorch's own function of this name asks each backend for a kernel of it. Windows are small, and made once.
 Tensor kaiser_window_beta(int64_t length, bool periodic, double beta, std::optional<at::ScalarType> type,
                           std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool>) {
@@ -224,7 +229,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("kaiser_window", torch_opencl::kaiser_window);
     m.impl("kaiser_window.periodic", kaiser_window_periodic);
     m.impl("kaiser_window.beta", kaiser_window_beta);
-    m.impl("channel_shuffle", at::native::channel_shuffle);
+    m.impl("channel_shuffle", channel_shuffle);
     m.impl(NATIVE("flip", flip));
     m.impl(NATIVE("roll", roll));
 }

@@ -76,10 +76,16 @@ void give(const Tensor& rows, at::IntArrayRef moved_sizes, int64_t dim, const Te
     out.copy_(rows.view(moved_sizes).transpose(dim, -1));
 }
 
-std::tuple<Tensor&, Tensor&> sort_out(const Tensor& self, std::optional<bool>, int64_t wrapped, bool descending,
-                                      Tensor& values, Tensor& indices) {
+void check_results(const Tensor& self, const Tensor& values, const Tensor& indices) {
     check_result_type(self.scalar_type(), values);
     check_result_type(at::kLong, indices);
+    check_same_device(self.device(), values);
+    check_same_device(self.device(), indices);
+}
+
+std::tuple<Tensor&, Tensor&> sort_out(const Tensor& self, std::optional<bool>, int64_t wrapped, bool descending,
+                                      Tensor& values, Tensor& indices) {
+    check_results(self, values, indices);
     at::native::resize_output(values, self.sizes());
     at::native::resize_output(indices, self.sizes());
     if (self.dim() == 0 || self.numel() == 0) {
@@ -97,8 +103,7 @@ std::tuple<Tensor&, Tensor&> sort_out(const Tensor& self, std::optional<bool>, i
 
 std::tuple<Tensor&, Tensor&> topk_out(const Tensor& self, int64_t k, int64_t wrapped, bool largest, bool,
                                       Tensor& values, Tensor& indices) {
-    check_result_type(self.scalar_type(), values);
-    check_result_type(at::kLong, indices);
+    check_results(self, values, indices);
     if (self.dim() == 0) {
         at::native::resize_output(values, at::IntArrayRef{});
         at::native::resize_output(indices, at::IntArrayRef{});
@@ -159,6 +164,7 @@ Tensor& nonzero_out(const Tensor& self, Tensor& out) {
 
 Tensor masked_select(const Tensor& self, const Tensor& mask) {
     TORCH_CHECK(mask.scalar_type() == at::kBool, "masked_select: expected BoolTensor for mask");
+    check_same_device(self.device(), mask);
     const auto both = at::broadcast_tensors({self, mask});
     return both[0].contiguous().view({-1}).index_select(0, flat_nonzero(both[1]));
 }
