@@ -1,6 +1,7 @@
 // Kernels are kept by context and key. A look-up takes a shared lock. A missing kernel is built without a lock, and then stored.
 #include "program.h"
 
+#include "backward.h"
 #include "memory.h"
 #include "offsets.h"
 
@@ -140,6 +141,7 @@ void Launch::run(std::array<size_t, 3> global, std::array<size_t, 3> local) {
         return;
     const cl_uint dimensions = global[2] > 1 ? 3 : global[1] > 1 ? 2 : 1;
     launch_count.fetch_add(1, std::memory_order_relaxed);
+    compute_gradients_here();
     check(clEnqueueNDRangeKernel(current_queue(device_.index), kernel_.handle, dimensions, nullptr, global.data(),
                                  local[0] ? local.data() : nullptr, 0, nullptr, nullptr),
           "clEnqueueNDRangeKernel");

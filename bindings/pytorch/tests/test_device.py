@@ -1,9 +1,11 @@
 """Registration, devices, streams, events, random numbers, serialization."""
+import concurrent.futures
 import importlib.util
 import io
 import pathlib
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
@@ -158,3 +160,31 @@ def test_the_example_trains_and_plots(tmp_path):
     assert "operators that ran on the CPU: none" in run.stdout and "kernels a step" in run.stdout, run.stderr
     if importlib.util.find_spec("matplotlib"):  # the figures are printed in any case
         assert (tmp_path / "train.png").read_bytes().startswith(b"\x89PNG")
+
+
+def thread_of_gradients(device):
+    threads = []
+    x = torch.ones(3, device=device, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda gradient: threads.append(threading.get_ident()))
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+    return threads[0]
+
+
+def test_with_one_device_the_calling_thread_computes_gradients(device):
+    is_only = torch.opencl.device_count() == 1 and not torch.cuda.is_available()
+    assert (thread_of_gradients(device) == threading.get_ident()) == is_only
+
+
+def test_each_thread_computes_its_gradients(device):
+    if torch.opencl.device_count() > 1 or torch.cuda.is_available():
+        pytest.skip("several devices have threads")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(lambda _: thread_of_gradients(device) == threading.get_ident(), range(20)))
+
+
+def test_a_program_can_choose_a_thread_for_gradients(device):
+    torch.ones(3, device=device) * 2
+    with torch.autograd.set_multithreading_enabled(True):
+        assert thread_of_gradients(device) != threading.get_ident()
