@@ -24,7 +24,13 @@ SIZES = {
     "transformer-128": (lambda: models.Transformer(width=128, layers=4, heads=4, length=64), lambda: models.texts(64, 64),
                         models.TASKS["transformer"][2], 16),
     "resnet18-16": (lambda: models.resnet18(16), lambda: models.images(64), models.TASKS["resnet18"][2], 16),
+    # The published sizes: ResNet-18 (He et al., 2015; images of CIFAR-10's size), and nanoGPT's small model (train_shakespeare_char: 65 letters).
+    "resnet18-64": (lambda: models.resnet18(64), lambda: models.images(64), models.TASKS["resnet18"][2], 16),
+    "nanogpt": (lambda: models.Transformer(letters=65, width=384, layers=6, heads=6, length=256), lambda: models.texts(4, 256, 65),
+                models.TASKS["transformer"][2], 4),
 }
+# Rounds of at least five steps of these would take minutes.
+LONG = ("resnet18-64", "nanogpt")
 
 
 ROUND_MILLISECONDS = 100
@@ -91,7 +97,8 @@ def main(device="opencl", rounds="5", *tasks):
         allocated = torch.opencl.max_memory_allocated(device)
         memory = torch.opencl.max_memory_reserved(device) / allocated
         # The first step after a pause takes longer, because threads sleep then: a round has many steps of a small model.
-        steps = [max(5, int(ROUND_MILLISECONDS / training.milliseconds(5))) for training in trainings]
+        least = 1 if task in LONG else 5
+        steps = [max(least, int(ROUND_MILLISECONDS / training.milliseconds(least))) for training in trainings]
         times = [[training.times(steps[place]) for place, training in enumerate(trainings)] for _ in range(int(rounds))]
         (cpu, processor_cpu), (eager, processor_eager), (compiled, processor_compiled) = (
             [min(figures) for figures in zip(*rounds_of_one)] for rounds_of_one in zip(*times))

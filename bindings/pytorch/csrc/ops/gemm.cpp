@@ -131,6 +131,8 @@ void multiply(const Product& product) {
                     type};
     if (suits_groups(factors))
         multiply_groups(factors);
+    else if (multiply_few_rows(factors))
+        return;
     else if (suits_blocks(factors))
         multiply_blocks(factors);
     else

@@ -133,11 +133,6 @@ bool prefers_transposed(const Factors& factors) {
     return gains && factors.product.split == 0 && factors.a.size(2) < factors.b.size(3);
 }
 
-Factors transposed(const Factors& factors) {
-    return {factors.device,         factors.product,          factors.b.transposed(), factors.a.transposed(),
-            factors.c.transposed(), factors.out.transposed(), factors.has_c,          factors.type};
-}
-
 }  // namespace
 
 bool suits_blocks(const Factors& factors) {

@@ -81,6 +81,11 @@ Operand Operand::transposed() const {
     return turned;
 }
 
+Factors transposed(const Factors& factors) {
+    return {factors.device,         factors.product,          factors.b.transposed(), factors.a.transposed(),
+            factors.c.transposed(), factors.out.transposed(), factors.has_c,          factors.type};
+}
+
 Tile tile_of(const Factors& factors) {
     const bool has_wide_vectors = !factors.device.is_gpu && factors.device.float_lanes >= 16;
     const bool is_four_bytes = scalar_bytes(0, factors.type).size == 4;

@@ -57,6 +57,8 @@ struct Factors {
     c10::ScalarType type;  // of the result; the others are computed in the same type
 };
 
+// The same product of the transposed factors, in the other order. Its operands keep the tensors of the given ones.
+Factors transposed(const Factors& factors);
 Tile tile_of(const Factors& factors);
 // The shape without panels and group_rows, which the caller sets.
 Shape shape_of(const Factors& factors);
@@ -73,6 +75,9 @@ void add_factors(Launch& launch, const Factors& factors, const Shape& shape);
 // Whether the kernel by blocks is the faster one.
 bool suits_blocks(const Factors& factors);
 void multiply_blocks(const Factors& factors);
+
+// Multiplies where one factor has few rows (or columns) and the other is contiguous along k; false where that is not so.
+bool multiply_few_rows(const Factors& factors);
 
 // Whether the device's products are computed by whole work-groups.
 bool suits_groups(const Factors& factors);
