@@ -309,6 +309,7 @@ int main(int argc, char** argv) {
         stop("usage: polder-retarget-builtins [--target nvptx] LIBCLC.bc [OURS.bc...] -o OUT");
 
     llvm::LLVMContext context;
+    context.setDiscardValueNames(true);
     std::unique_ptr<llvm::Module> library = read_retargeted(context, inputs[0], retarget);
     llvm::Linker linker(*library);
     for (size_t i = 1; i < inputs.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "module/block_kernels.h"
 #include "module/module.h"
 #include "module/unsupported_code.h"
+#include "module/value_names.h"
 #include "program/recent_builds.h"
 
 #include <base/log.h>
@@ -57,6 +58,7 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     }
 
     llvm::LLVMContext context;
+    set_value_names(context);
     auto frontend = input.language == CompileInput::Language::spirv ? read_spirv(input, options, context, log)
                                                                     : run_frontend(input, options, context, log);
     if (!frontend)

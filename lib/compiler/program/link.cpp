@@ -9,6 +9,7 @@
 #include "module/kernel_info.h"
 #include "module/module.h"
 #include "module/program_variables.h"
+#include "module/value_names.h"
 #include "module/verified.h"
 #include "program/recent_builds.h"
 #include "targets/host/lower.h"
@@ -77,6 +78,7 @@ Result<CompiledModule::Parts> make_executable(llvm::Module& module, const Compil
 Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const BuildOptions& options,
                                                   std::string& log) {
     llvm::LLVMContext context;
+    set_value_names(context);
     context.setDiagnosticHandler(std::make_unique<LogDiagnostics>(log));
     auto whole = combine(input, context);
     if (!whole)

@@ -2,6 +2,7 @@
 #include "nvptx/executable.h"
 
 #include "files/paths.h"
+#include "frontend/clang/clang_definitions.h"
 #include "frontend/clang/parsed_arguments.h"
 #include "host/executable.h"
 #include "machine/machine_pool.h"
@@ -59,6 +60,7 @@ Installation installation() { return {paths().builtins, paths().problem}; }
 void unload() {
     MachinePool::get().clear();
     ParsedArguments::get().clear();
+    ClangDefinitions::get().clear();
     RecentBuilds::get().clear();
 }
 

@@ -2,11 +2,13 @@
 // Clang's own headers from disk. An #include of any other file on disk is recorded, because the result must then not be cached.
 #include "frontend.h"
 
+#include "clang_definitions.h"
 #include "event_header.h"
 #include "files/debug_source.h"
 #include "files/paths.h"
 #include "half_header.h"
 #include "module/block_kernels.h"
+#include "module/value_names.h"
 #include "parsed_arguments.h"
 #include "pipe_header.h"
 #include "sub_group_header.h"
@@ -26,6 +28,8 @@
 #include <clang/Lex/PreprocessorOptions.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/VirtualFileSystem.h>
+#include <optional>
+#include <ranges>
 
 namespace polder::compiler {
 namespace {
@@ -86,13 +90,20 @@ private:
     bool is_any_ = false;
 };
 
-llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& input) {
+std::string base_header() { return paths().resource_directory + "/include/opencl-c-base.h"; }
+
+// `words`: the program's, when these are all that it uses of Clang's header.
+llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> file_system(const CompileInput& input,
+                                                            const std::optional<Words>& words) {
     auto memory = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
     for (const NamedSource& header : input.headers)
         memory->addFile(llvm::Twine(headers_directory) + "/" + header.name, 0,
                         llvm::MemoryBuffer::getMemBufferCopy(header.text, header.name));
     for (const Declarations& each : declarations)
         memory->addFile(each.path, 0, llvm::MemoryBuffer::getMemBuffer(each.text, ""));
+    if (words)
+        if (const auto header = ClangDefinitions::get().header_for(*words, base_header()))
+            memory->addFile(base_header(), 0, llvm::MemoryBuffer::getMemBufferCopy(*header, base_header()));
     auto overlay = llvm::makeIntrusiveRefCnt<llvm::vfs::OverlayFileSystem>(llvm::vfs::getRealFileSystem());
     overlay->pushOverlay(memory);
     return overlay;
@@ -110,18 +121,54 @@ bool may_call(const Declarations& functions, const CompileInput& input) {
            llvm::any_of(input.headers, [&](const NamedSource& header) { return calls(header.text); });
 }
 
+// The words of the program, of its options and of the headers that it includes. Nothing when there may be others.
+std::optional<Words> words_of(const CompileInput& input, const BuildOptions& options,
+                              const std::vector<std::string>& arguments) {
+    const auto is_included = [&](const Declarations& each) { return may_call(each, input); };
+    const auto is_closed = [](const Declarations& each) { return has_all_words(each.text); };
+    if (!has_all_words(input.source) || !std::ranges::all_of(options.clang, has_all_words) ||
+        !std::ranges::all_of(declarations | std::views::filter(is_included), is_closed) ||
+        options.standard.starts_with("CLC++"))
+        return std::nullopt;
+    Words words;
+    add_words(input.source, words);
+    for (const std::string& argument : arguments)
+        add_words(argument, words);
+    for (const Declarations& each : declarations | std::views::filter(is_included))
+        add_words(each.text, words);
+    return words;
+}
+
+class Action final : public clang::EmitLLVMOnlyAction {
+public:
+    Action(llvm::LLVMContext& context, const std::optional<Words>& words)
+        : clang::EmitLLVMOnlyAction(&context), words_(words) {}
+
+protected:
+    bool BeginSourceFileAction(clang::CompilerInstance& instance) override {
+        clang::Preprocessor& preprocessor = instance.getPreprocessor();
+        if (words_)
+            preprocessor.setPredefines(
+                ClangDefinitions::get().macros_for(*words_, base_header(), preprocessor.getPredefines()));
+        return clang::EmitLLVMOnlyAction::BeginSourceFileAction(instance);
+    }
+
+private:
+    const std::optional<Words>& words_;
+};
+
 // One run of Clang.
 class Run {
 public:
-    Run(const CompileInput& input, std::string& log)
-        : input_(input), stream_(log), files_(file_system(input)),
+    Run(const CompileInput& input, std::optional<Words> words, std::string& log)
+        : input_(input), words_(std::move(words)), stream_(log), files_(file_system(input, words_)),
           instance_(std::make_shared<clang::CompilerInvocation>()) {}
 
     Result<FrontendResult> compile(const std::vector<std::string>& arguments, llvm::LLVMContext& context) {
         POLDER_TRY(configure(arguments));
         auto reads = std::make_shared<DiskReads>();
         instance_.addDependencyCollector(reads);
-        clang::EmitLLVMOnlyAction action(&context);
+        Action action(context, words_);
         if (!instance_.ExecuteAction(action))
             return fail(Status::compile_program_failure);
         std::unique_ptr<llvm::Module> module = action.takeModule();
@@ -161,6 +208,7 @@ private:
     }
 
     const CompileInput& input_;
+    const std::optional<Words> words_;
     llvm::raw_string_ostream stream_;
     llvm::IntrusiveRefCntPtr<llvm::vfs::FileSystem> files_;
     clang::DiagnosticOptions early_options_;
@@ -182,12 +230,14 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
     std::vector<std::string> arguments{
         "-triple", "spir64-unknown-unknown", "-x", "cl", "-O2",
         "-disable-llvm-passes",  // with -O2 Clang itself only keeps the bodies of `inline` functions
-        "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir", paths().resource_directory,
-        "-internal-isystem", paths().resource_directory + "/include", "-main-file-name", source_name,
-        target.has_feature("__opencl_c_images") ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__", "-ferror-limit",
-        "100",
+        "-disable-llvm-verifier", "-fdeclare-opencl-builtins", "-finclude-default-header", "-resource-dir",
+        paths().resource_directory, "-internal-isystem", paths().resource_directory + "/include", "-main-file-name",
+        source_name, target.has_feature("__opencl_c_images") ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__",
+        "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
         "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
+    if (!has_value_names())
+        arguments.emplace_back("-discard-value-names");
     add_standard(arguments, input, options.standard);
     arguments.push_back(extension_list(target));
     // Clang does not know every extension that a device may report.
@@ -215,7 +265,8 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
 
 Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOptions& options, llvm::LLVMContext& context,
                                     std::string& log) {
-    auto result = Run{input, log}.compile(frontend_arguments(input, options), context);
+    const std::vector<std::string> arguments = frontend_arguments(input, options);
+    auto result = Run{input, words_of(input, options, arguments), log}.compile(arguments, context);
     if (!result)
         return result;
     keep_inline_functions(*result->module);

@@ -20,6 +20,7 @@
 #include "minimum_zeros.h"
 #include "module/diagnostics.h"
 #include "module/reachable.h"
+#include "module/value_names.h"
 #include "module/verified.h"
 #include "pass_gate.h"
 #include "pass_times.h"
@@ -239,6 +240,7 @@ public:
         : request_(request), wanted_lanes_(lanes), machine_(MachinePool::get(), host()) {}
 
     Result<KernelObject> run() {
+        set_value_names(context_);
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         times_.begin("work-group function");
         POLDER_TRY(prepare());

@@ -12,6 +12,7 @@
 #include "module/bitcode.h"
 #include "module/byte_stream.h"
 #include "module/module.h"
+#include "module/value_names.h"
 #include "module/zeroed_memory.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
@@ -72,6 +73,7 @@ void report(const std::string& kernel, const KernelObject& object) {
 // Makes the host form of a module that this process did not link, or whose kernels must find memory zeroed.
 Result<std::string> make_host_bitcode(const CompiledModule& module, const ZeroedMemory& zeroed) {
     llvm::LLVMContext context;
+    set_value_names(context);
     POLDER_ASSIGN(lowered, read_bitcode(module.bitcode(), context, BitcodeReading::whole));
     zero_memory(*lowered, module.kernels(), zeroed);
     zero_memory(*lowered, module.blocks(), zeroed);

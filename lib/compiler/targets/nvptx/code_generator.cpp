@@ -12,6 +12,7 @@
 #include "module/diagnostics.h"
 #include "module/reachable.h"
 #include "module/unsupported_code.h"
+#include "module/value_names.h"
 #include "module/verified.h"
 #include "module/zeroed_memory.h"
 #include "print.h"
@@ -65,6 +66,7 @@ public:
     Result<PtxKernel> run() {
         if (machine_ == nullptr)
             return fail(Status::out_of_resources, "LLVM knows no processor " + request_.processor);
+        set_value_names(context_);
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         POLDER_ASSIGN(module, read_kernel(request_.module.bitcode(), request_.kernel.name, context_));
         llvm::StripDebugInfo(*module);
