@@ -151,12 +151,17 @@ Tensor isnan(const Tensor& a) {
     X(hypot, floating, "hypot(a, b)")                                                                                  \
     X(copysign, real, "copysign(a, b)")                                                                                \
     X(nextafter, floating, "nextafter(a, b)")                                                                          \
-    X(logaddexp, floating, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")
+    X(logaddexp, floating, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")                      \
+    X(logaddexp2, floating,                                                                                            \
+      "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp2(-fabs(a - b))) * (T)1.4426950408889634074")               \
+    X(heaviside, same, "a == 0 ? b : (T)(a > 0)")
 
 #define BINARY_TENSOR(X)                                                                                               \
     X(remainder, same, "t_remainder(a, b)")                                                                            \
     X(bitwise_and, whole, "a & b")                                                                                     \
     X(bitwise_or, whole, "a | b")                                                                                      \
+    X(bitwise_left_shift, whole, "b < 0 || b >= (T)(8 * sizeof(T)) ? (T)0 : (T)(a << b)")                              \
+    X(bitwise_right_shift, whole, "b < 0 || b >= (T)(8 * sizeof(T)) ? (T)-(a < 0) : (T)(a >> b)")                      \
     X(bitwise_xor, whole, "a ^ b")                                                                                     \
     X(xlogy, real, "b != b ? b : a == 0 ? (T)0 : a * log(b)")                                                          \
     X(sigmoid_grad, floating, "a * (1 - b) * b")                                                                       \
@@ -321,6 +326,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE_COMPLEX("bitwise_and.Tensor_out", bitwise_and_out));
     m.impl(NATIVE_COMPLEX("bitwise_or.Tensor_out", bitwise_or_out));
     m.impl(NATIVE_COMPLEX("bitwise_xor.Tensor_out", bitwise_xor_out));
+    m.impl(NATIVE_COMPLEX("bitwise_left_shift.Tensor_out", bitwise_left_shift_out));
+    m.impl(NATIVE_COMPLEX("bitwise_right_shift.Tensor_out", bitwise_right_shift_out));
     m.impl(NATIVE_COMPLEX("sigmoid_backward.grad_input", sigmoid_grad_out));
     m.impl(NATIVE_COMPLEX("tanh_backward.grad_input", tanh_grad_out));
     m.impl(NATIVE_COMPLEX("silu_backward.grad_input", silu_grad_out));

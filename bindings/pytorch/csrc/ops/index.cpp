@@ -1,5 +1,8 @@
 // Indexing. Most operators see a tensor as [outer, n, inner] around one dimension. Adding operators walk along the index in order
 // within one work-item, so that they need no atomic operations and results do not change between runs.
+#include "index.h"
+
+#include "kernels.h"
 #include "native.h"
 #include "pointwise.h"
 
@@ -25,9 +28,6 @@ Split split_at(at::IntArrayRef sizes, int64_t dim) {
         (d < dim ? split.outer : split.inner) *= d == dim ? 1 : sizes[static_cast<size_t>(d)];
     return split;
 }
-
-// The action for each element of the index.
-enum class Action { read, write, fill, add };
 
 // Index per element (gather, scatter), or per place along the dimension (index_select, index_add).
 enum class Index { elements, places };
@@ -75,12 +75,17 @@ void run(const Indexing& call) {
     check_supported(type, device.index, "indexing");
     check_type(type, call.other);
     static constexpr const char* statements[] = {
-        "STOREX(other, here, valid ? LOADX(self, there) : (T)0)", "if (valid) STOREX(self, there, LOADX(other, here))",
+        "STOREX(other, here, valid ? LOADX(self, there) : (T)0)",
+        "if (valid) STOREX(self, there, LOADX(other, here))",
         "if (valid) STOREX(self, there, value)",
-        "if (valid) STOREX(self, there, LOADX(self, there) + value * LOADX(other, here))"};
+        "if (valid) STOREX(self, there, LOADX(self, there) + value * LOADX(other, here))",
+        "if (valid) STOREX(self, there, LOADX(self, there) * LOADX(other, here))",
+        "if (valid) STOREX(self, there, t_nan_max(LOADX(self, there), LOADX(other, here)))",
+        "if (valid) STOREX(self, there, t_nan_min(LOADX(self, there), LOADX(other, here)))"};
     const auto number = static_cast<size_t>(call.action);
     // Several writes to one place must happen in the order of the index, too.
-    const bool in_order = call.action == Action::add || (call.action == Action::write && call.kind == Index::places);
+    const bool is_apart = call.action == Action::read || call.action == Action::fill;
+    const bool in_order = !is_apart && (call.action != Action::write || call.kind == Index::places);
     // The dimensions of the launch are those of the tensors, so that no index has to be divided. Work-items that follow each other
     // differ in the innermost one that has more than one place.
     const bool along_inner = call.split.inner > 1;
@@ -92,7 +97,7 @@ void run(const Indexing& call) {
                "]\n#define IN_ORDER " + (in_order ? "1" : "0") + "\n#define ALONG_INNER " + (along_inner ? "1" : "0") +
                "\n#define STATEMENT " + statements[number] + ";\n" +
                "inline long here_of(long o, long i, long n, long inner, long x) { return (o * n + i) * inner + x; }\n" +
-               source_body;
+               helper_functions(statements[number]) + source_body;
     });
     std::array<size_t, 3> global{1, 1, 1};
     auto dimension = global.begin();
@@ -112,7 +117,6 @@ void run(const Indexing& call) {
         .run(global);
 }
 
-Tensor at_least_1d(const Tensor& tensor) { return tensor.dim() == 0 ? tensor.reshape({1}) : tensor; }
 Tensor as_index(const Tensor& index) { return at_least_1d(index).to(at::kLong).contiguous(); }
 
 // Indices on the CPU are moved; in eager mode PyTorch accepts them for index and index_put alone.
@@ -166,7 +170,8 @@ Tensor& gather_out(const Tensor& self, int64_t wrapped, const Tensor& index, boo
     return result.is_same(out) ? out : out.copy_(result);
 }
 
-// Scatters into `out`, which starts as a copy of self.
+}  // namespace
+
 Tensor& scatter(const Tensor& self, int64_t wrapped, const Tensor& index, const Tensor& source, const Scalar& value,
                 Action action, Tensor& out) {
     check_type(self.scalar_type(), source, out);
@@ -193,6 +198,9 @@ Tensor& scatter(const Tensor& self, int64_t wrapped, const Tensor& index, const 
         target.copy_(dense);
     return out;
 }
+
+namespace {
+
 Tensor& scatter_src_out(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source, Tensor& out) {
     return scatter(self, dim, index, source, 0, Action::write, out);
 }
@@ -203,15 +211,20 @@ Tensor& scatter_add_out(const Tensor& self, int64_t dim, const Tensor& index, co
     return scatter(self, dim, index, source, 1, Action::add, out);
 }
 
-// target[.., index[i], ..] = or += source[.., i, ..]
+}  // namespace
+
 void put_rows(const Tensor& target, int64_t dim, const Tensor& index, const Tensor& source, Action action,
               const Scalar& alpha) {
-    const Tensor dense = target.contiguous(), places = as_index(index), from = source.contiguous();
+    const Tensor dense = target.contiguous(), places = as_index(index);
+    const Tensor from = source.defined() ? source.contiguous() : Tensor();
     run({dense, places, from, dense.size(dim), places.numel(), split_at(dense.sizes(), dim), action, Index::places,
          alpha});
     if (!dense.is_alias_of(target))
         target.copy_(dense);
 }
+
+namespace {
+
 Tensor& index_add_out(const Tensor& self, int64_t wrapped, const Tensor& index, const Tensor& source,
                       const Scalar& alpha, Tensor& out) {
     check_type(self.scalar_type(), source, out);
@@ -235,6 +248,20 @@ Tensor& index_copy_out(const Tensor& self, int64_t wrapped, const Tensor& index,
         put_rows(at_least_1d(out), at::maybe_wrap_dim(wrapped, self.dim()), index, at_least_1d(source), Action::write,
                  1);
     return out;
+}
+
+Tensor& index_fill_(Tensor& self, int64_t wrapped, const Tensor& index, const Scalar& value) {
+    TORCH_CHECK_INDEX(index.scalar_type() == at::kLong, "index_fill_(): Expected dtype int64 for index.");
+    TORCH_CHECK(index.dim() <= 1, "Index has to be a vector/scalar");
+    check_same_device(self.device(), index);
+    if (index.numel() > 0)
+        put_rows(at_least_1d(self), at::maybe_wrap_dim(wrapped, self.dim()), index, {}, Action::fill, value);
+    return self;
+}
+Tensor& index_fill_tensor_(Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+    TORCH_CHECK(value.dim() == 0, "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+                value.dim(), " dimension(s).");
+    return self.index_fill_(dim, index, value.item());
 }
 
 Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, int64_t count, int64_t padding,
@@ -389,38 +416,6 @@ Tensor& index_put_(Tensor& self, const c10::List<std::optional<Tensor>>& indices
     return self;
 }
 
-Tensor& cat_out(const at::ITensorListRef& tensors, int64_t wrapped, Tensor& out) {
-    const auto parts = tensors.materialize();
-    // A vector without elements fits everything, for historical reasons.
-    const auto is_skipped = [](const Tensor& part) { return part.dim() == 1 && part.size(0) == 0; };
-    int64_t dim = 0, length = 0;
-    at::DimVector sizes;
-    for (const Tensor& part : parts) {
-        check_same_device(out.device(), part);
-        if (is_skipped(part))
-            continue;
-        if (sizes.empty()) {
-            dim = at::maybe_wrap_dim(wrapped, part.dim());
-            sizes = at::DimVector(part.sizes());
-        }
-        length += part.size(dim);
-    }
-    if (sizes.empty()) {
-        at::native::resize_output(out, {0});
-        return out;
-    }
-    sizes[static_cast<size_t>(dim)] = length;
-    at::native::resize_output(out, sizes);
-    int64_t begin = 0;
-    for (const Tensor& part : parts) {
-        if (is_skipped(part))
-            continue;
-        out.narrow(dim, begin, part.size(dim)).copy_(part);
-        begin += part.size(dim);
-    }
-    return out;
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -432,11 +427,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("scatter_add.out", scatter_add_out));
     m.impl(NATIVE("index_add.out", index_add_out));
     m.impl(NATIVE("index_copy.out", index_copy_out));
+    m.impl(NATIVE("index_fill_.int_Scalar", index_fill_));
+    m.impl(NATIVE("index_fill_.int_Tensor", index_fill_tensor_));
     m.impl(NATIVE("embedding_dense_backward", embedding_dense_backward));
     m.impl(NATIVE_COMPLEX("index.Tensor", index));
     m.impl(NATIVE_COMPLEX("index.Tensor_out", index_out));
     m.impl(NATIVE("_index_put_impl_", index_put_));
-    m.impl("cat.out", cat_out);
 }
 
 }  // namespace torch_opencl

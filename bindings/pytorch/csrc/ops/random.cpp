@@ -161,24 +161,6 @@ Tensor& randperm_out(int64_t n, OptionalGenerator generator, Tensor& out) {
     return out.copy_(at::randperm(n, host, at::TensorOptions().dtype(out.scalar_type())));
 }
 
-// Each class gets its probability divided by an exponentially distributed number; the greatest quotients are drawn.
-Tensor multinomial(const Tensor& weights, int64_t count, bool with_replacement, OptionalGenerator generator) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!with_replacement || count == 1, "opencl: multinomial has no kernel with replacement");
-    TORCH_CHECK_NOT_IMPLEMENTED(weights.dim() == 1 || weights.dim() == 2, "opencl: multinomial of ", weights.sizes());
-    TORCH_CHECK_NOT_IMPLEMENTED(count > 0 && count <= weights.size(-1) && weights.numel() > 0,
-                                "opencl: multinomial with ", count, " draws of ", weights.sizes());
-    check_floating(weights.scalar_type(), "multinomial");
-    const Tensor valid = at::logical_and(at::isfinite(weights), at::ge(weights, 0)).all();
-    TORCH_CHECK(valid.item().toBool(), "probability tensor contains either `inf`, `nan` or element < 0");
-    TORCH_CHECK(at::gt(at::sum(weights, at::IntArrayRef{-1}), 0).all().item().toBool(),
-                "invalid multinomial distribution (sum of probabilities <= 0)");
-    // In half precision a number may become 0.
-    Tensor quotients = at::empty_like(weights, weights.options().dtype(compute_type(weights.scalar_type())));
-    exponential_(quotients, 1, std::move(generator));
-    at::div_out(quotients, weights, quotients);
-    return count == 1 ? at::argmax(quotients, -1, true) : std::get<1>(at::topk(quotients, count));
-}
-
 std::tuple<Tensor, Tensor> native_dropout(const Tensor& self, double p, std::optional<bool> train) {
     if (train.has_value() && !*train)
         return {self.clone(), at::ones_like(self, self.options().dtype(at::kBool))};
@@ -205,7 +187,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("random_.from", random_from_));
     m.impl(NATIVE("random_.to", random_to_));
     m.impl(NATIVE("randperm.generator_out", randperm_out));
-    m.impl(NATIVE("multinomial", torch_opencl::multinomial));
     m.impl(NATIVE("native_dropout", native_dropout));
     m.impl(NATIVE("native_dropout_backward", native_dropout_backward));
 }
