@@ -27,15 +27,49 @@ bool is_bound_of_launch(const llvm::Value& condition, const LaneShapes& shapes) 
            (compare && !compare->isEquality() && llvm::any_of(compare->operands(), is_known_before));
 }
 
+constexpr unsigned long_body = 24;
+
 // Accesses without a step count once for each lane.
-bool is_long(const llvm::BasicBlock& block, const LaneShapes& shapes, unsigned lanes) {
-    constexpr unsigned long_body = 24;
-    unsigned cost = 0;
+unsigned length_of(const llvm::BasicBlock& block, const LaneShapes& shapes, unsigned lanes) {
+    unsigned length = 0;
     for (const llvm::Instruction& instruction : block) {
         const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
-        cost += address && !shapes.of(address).is_strided() ? lanes : 1;
+        length += address && !shapes.of(address).is_strided() ? lanes : 1;
     }
-    return cost >= long_body;
+    return length;
+}
+
+bool is_long(const llvm::BasicBlock& block, const LaneShapes& shapes, unsigned lanes) {
+    return length_of(block, shapes, lanes) >= long_body;
+}
+
+bool has_access_in(const llvm::BasicBlock& block) {
+    return llvm::any_of(block, [](const llvm::Instruction& instruction) {
+        return llvm::getLoadStorePointerOperand(&instruction) != nullptr;
+    });
+}
+
+// The blocks between `before` and `join` that are reached through `begin`; empty when control enters or leaves them elsewhere.
+BlockSet blocks_between(llvm::BasicBlock& before, llvm::BasicBlock& begin, const llvm::BasicBlock& join,
+                        const BlockSet& among) {
+    BlockSet found;
+    llvm::SmallVector<llvm::BasicBlock*> todo{&begin};
+    while (!todo.empty()) {
+        llvm::BasicBlock* const block = todo.pop_back_val();
+        if (block == &join)
+            continue;
+        if (block == &before || !among.contains(block))
+            return {};
+        if (found.insert(block).second)
+            todo.append(llvm::succ_begin(block), llvm::succ_end(block));
+    }
+    const auto is_inside = [&](const llvm::BasicBlock* from) { return found.contains(from); };
+    for (const llvm::BasicBlock* block : found)
+        if (!llvm::all_of(llvm::predecessors(block), [&](const llvm::BasicBlock* from) {
+                return is_inside(from) || (block == &begin && from == &before);
+            }))
+            return {};
+    return found;
 }
 
 }  // namespace
@@ -46,16 +80,62 @@ bool is_worth_skipping(const llvm::BasicBlock& block, const LanePlan& plan, cons
     const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
     if (plan.kind == LoopKind::sub_group || !branch || !branch->isConditional() || !after || after->hasNPredecessors(1))
         return false;
-    const bool has_access = llvm::any_of(block, [](const llvm::Instruction& instruction) {
-        return llvm::getLoadStorePointerOperand(&instruction) != nullptr;
-    });
-    return is_long(block, shapes, lanes) || (has_access && !is_bound_of_launch(*branch->getCondition(), shapes));
+    return is_long(block, shapes, lanes) ||
+           (has_access_in(block) && !is_bound_of_launch(*branch->getCondition(), shapes));
 }
 
 bool is_worth_skipping(const llvm::Loop& loop, const llvm::Value& entering, const LanePlan& plan,
                        const LaneShapes& shapes, unsigned lanes) {
     return plan.kind != LoopKind::sub_group && !llvm::isa<llvm::Constant>(entering) &&
            llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) { return is_long(*block, shapes, lanes); });
+}
+
+std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, const BlockSet& blocks,
+                                                   const LanePlan& plan, const LaneShapes& shapes, unsigned lanes) {
+    const auto* const branch = llvm::cast<llvm::BranchInst>(before.getTerminator());
+    if (plan.kind == LoopKind::sub_group || !branch->isConditional() || shapes.of(branch->getCondition()).is_uniform())
+        return std::nullopt;
+    for (unsigned side : {0U, 1U}) {
+        SkippedRegion region{&before, branch->getSuccessor(side), branch->getSuccessor(1 - side), {}};
+        region.blocks = blocks_between(before, *region.begin, *region.join, blocks);
+        if (region.blocks.size() < 2)
+            continue;
+        unsigned length = 0;
+        bool has_access = false;
+        for (const llvm::BasicBlock* block : region.blocks) {
+            length += length_of(*block, shapes, lanes);
+            has_access |= has_access_in(*block);
+        }
+        if (length >= long_body || (has_access && !is_bound_of_launch(*branch->getCondition(), shapes)))
+            return region;
+    }
+    return std::nullopt;
+}
+
+SkippingBranch::SkippingBranch(llvm::IRBuilder<>& at, llvm::Value* any)
+    : at_(at), before_(at.GetInsertBlock()),
+      behind_(llvm::BasicBlock::Create(at.getContext(), "if.none", before_->getParent())) {
+    llvm::BasicBlock* const some = llvm::BasicBlock::Create(at.getContext(), "if.some", before_->getParent(), behind_);
+    at_.CreateCondBr(any, some, behind_);
+    at_.SetInsertPoint(some);
+}
+
+void SkippingBranch::end() {
+    last_ = at_.GetInsertBlock();
+    at_.CreateBr(behind_);
+    at_.SetInsertPoint(behind_);
+}
+
+llvm::Value* SkippingBranch::merged(llvm::Value* made, llvm::Value* otherwise) {
+    llvm::PHINode* const either = at_.CreatePHI(made->getType(), 2);
+    either->addIncoming(made, last_);
+    either->addIncoming(otherwise, before_);
+    return either;
+}
+
+llvm::Value* SkippingBranch::merged(llvm::Value* made) {
+    llvm::Type* const type = made->getType();
+    return merged(made, type->isVectorTy() ? llvm::PoisonValue::get(type) : llvm::Constant::getNullValue(type));
 }
 
 }  // namespace polder::compiler::workgroup

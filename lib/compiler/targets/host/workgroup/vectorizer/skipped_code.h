@@ -4,6 +4,9 @@
 #include "lane_plan.h"
 #include "lane_shape.h"
 
+#include <llvm/IR/IRBuilder.h>
+#include <optional>
+
 namespace polder::compiler::workgroup {
 
 // Whether all lanes are often outside of `block`, the body of an if, so that a branch around it pays. Where the condition compares an id
@@ -15,5 +18,35 @@ namespace polder::compiler::workgroup {
 // gathers and scatters take as long as for some.
 [[nodiscard]] bool is_worth_skipping(const llvm::Loop& loop, const llvm::Value& entering, const LanePlan& plan,
                                      const LaneShapes& shapes, unsigned lanes);
+
+// The body of an if that has several blocks: entered only by the edge from `before` to `begin`, and left only for `join`, where those that do not
+// enter it go at once.
+struct SkippedRegion {
+    llvm::BasicBlock *before = nullptr, *begin = nullptr, *join = nullptr;
+    BlockSet blocks;
+};
+
+// The region behind the branch of `before`, in `blocks`, when a branch around all of it pays; nothing when there is none.
+[[nodiscard]] std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, const BlockSet& blocks,
+                                                                 const LanePlan& plan, const LaneShapes& shapes,
+                                                                 unsigned lanes);
+
+// A branch around the code that is emitted until `end`.
+class SkippingBranch {
+public:
+    SkippingBranch(llvm::IRBuilder<>& at, llvm::Value* any);
+
+    void end();
+
+    // What the code made, or `otherwise` where it was skipped.
+    llvm::Value* merged(llvm::Value* made, llvm::Value* otherwise);
+    // The same for a value that no lane reads where the code was skipped. A scalar may decide a branch, so it is some number.
+    llvm::Value* merged(llvm::Value* made);
+
+private:
+    llvm::IRBuilder<>& at_;
+    llvm::BasicBlock *const before_, *const behind_;
+    llvm::BasicBlock* last_ = nullptr;
+};
 
 }  // namespace polder::compiler::workgroup

@@ -1,10 +1,11 @@
 // Uniform blocks are emitted as they are, with vector instructions. Masked blocks of a chunk are emitted one after the other in
 // topological order; each edge between them has a mask (edges_), and a block's mask is the or of its edges. Phis become
 // selects by these masks. In a masked loop the lanes that have left keep their values (left_). A branch goes around the body of an if
-// whose lanes are often all inactive.
+// whose lanes are often all inactive (skipped_code.h).
 #include "vector_loop.h"
 
 #include "hoisted_loads.h"
+#include "masked_order.h"
 #include "needed_behind.h"
 #include "skipped_code.h"
 
@@ -166,8 +167,7 @@ private:
 
     void emit_chunk(llvm::BasicBlock& block, const MaskedChunk& chunk) {
         set_edges(block, nullptr);
-        const llvm::SmallVector<llvm::BasicBlock*> entries(llvm::successors(&block));
-        emit_in_order(chunk.blocks, plan_.loops->getLoopFor(&block), entries);
+        emit_in_order(chunk.blocks, plan_.loops->getLoopFor(&block), block);
         for (llvm::PHINode& phi : chunk.join->phis()) {
             auto from_chunk = [&](llvm::BasicBlock* from) { return from == &block || chunk.blocks.contains(from); };
             if (!shapes_.of(&phi).is_strided()) {
@@ -254,28 +254,42 @@ private:
     }
 
     void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask) {
-        auto* some = llvm::BasicBlock::Create(function_.getContext(), "if.some", &function_);
-        auto* none = llvm::BasicBlock::Create(function_.getContext(), "if.none", &function_);
-        llvm::BasicBlock* const skipped_from = at_.GetInsertBlock();
-        at_.CreateCondBr(lanes_.any(mask), some, none);
-        at_.SetInsertPoint(some);
+        SkippingBranch around(at_, lanes_.any(mask));
         emit_body(block, mask);
-        llvm::BasicBlock* const last = at_.GetInsertBlock();
-        at_.CreateBr(none);
-        at_.SetInsertPoint(none);
+        around.end();
         const auto needed = needed_behind(block, shapes_);
-        for (llvm::Instruction& instruction : block) {
-            if (llvm::isa<llvm::PHINode>(instruction) || instruction.getType()->isVoidTy() ||
-                !needed.contains(&instruction))
+        for (llvm::Instruction& instruction : block)
+            if (!llvm::isa<llvm::PHINode>(instruction) && !instruction.getType()->isVoidTy() &&
+                needed.contains(&instruction)) {
+                llvm::Value*& made = lanes_.made(&instruction);
+                made = around.merged(made);
+            }
+    }
+
+    // Code behind the region reads its masks, and those of its values that meet others where it ends.
+    void emit_region_unless_skipped(const SkippedRegion& region, llvm::ArrayRef<llvm::BasicBlock*> units,
+                                    const llvm::Loop* level) {
+        SkippingBranch around(at_, lanes_.any(edges_[{region.before, region.begin}]));
+        emit_units(nullptr, units, region.blocks, level);
+        around.end();
+        llvm::SmallSetVector<llvm::Value*, 4> needed;
+        const llvm::SmallSetVector<llvm::BasicBlock*, 4> ends(llvm::pred_begin(region.join),
+                                                              llvm::pred_end(region.join));
+        for (llvm::BasicBlock* last : ends) {
+            if (!region.blocks.contains(last))
                 continue;
-            llvm::Value*& made = lanes_.made(&instruction);
-            llvm::Type* const type = made->getType();
-            llvm::PHINode* const merged = at_.CreatePHI(type, 2);
-            merged->addIncoming(made, last);
-            // No lane reads it. A scalar may decide a branch, so it must be some number.
-            merged->addIncoming(type->isVectorTy() ? llvm::PoisonValue::get(type) : llvm::Constant::getNullValue(type),
-                                skipped_from);
-            made = merged;
+            llvm::Value*& edge = edges_[{last, region.join}];
+            edge = around.merged(edge, lanes_.no_lanes());
+            for (llvm::PHINode& phi : region.join->phis())
+                if (auto* value = llvm::dyn_cast<llvm::Instruction>(phi.getIncomingValueForBlock(last));
+                    value && region.blocks.contains(value->getParent()))
+                    needed.insert(value);
+        }
+        for (llvm::Value* value : needed) {
+            llvm::Value*& made = lanes_.made(value);
+            made = around.merged(made);
+            if (const auto left = left_.find(value); left != left_.end())
+                left->second = around.merged(left->second);
         }
     }
 
@@ -285,46 +299,32 @@ private:
                 lanes_.emit(instruction, mask);
     }
 
-    // Emits `blocks` in topological order. An inner loop counts as one block.
-    void emit_in_order(const BlockSet& blocks, const llvm::Loop* level, llvm::ArrayRef<llvm::BasicBlock*> entries) {
-        llvm::SmallVector<llvm::BasicBlock*> order;  // an inner loop is in it as its header
-        llvm::SmallPtrSet<llvm::BasicBlock*, 16> seen;
-        const auto visit = [&](auto& self, llvm::BasicBlock* block) -> void {
-            if (!blocks.contains(block) || (level && block == level->getHeader()))
-                return;
-            const llvm::Loop* inner = child_loop(level, block);
-            llvm::BasicBlock* unit = inner ? inner->getHeader() : block;
-            if (!seen.insert(unit).second)
-                return;
-            if (inner) {
-                llvm::SmallVector<llvm::BasicBlock*> exits;
-                inner->getExitBlocks(exits);
-                for (llvm::BasicBlock* exit : exits)
-                    self(self, exit);
-            } else {
-                for (llvm::BasicBlock* next : llvm::successors(block))
-                    self(self, next);
+    void emit_in_order(const BlockSet& blocks, const llvm::Loop* level, llvm::BasicBlock& before) {
+        emit_units(&before, in_topological_order(blocks, *plan_.loops, level, before), blocks, level);
+    }
+
+    // `before`: the block that was emitted last; null where no region begins behind it. The blocks of a region follow it at once in this order.
+    void emit_units(llvm::BasicBlock* before, llvm::ArrayRef<llvm::BasicBlock*> units, const BlockSet& blocks,
+                    const llvm::Loop* level) {
+        while (!units.empty()) {
+            const auto region =
+                before ? region_worth_skipping(*before, blocks, plan_, shapes_, lanes_.width()) : std::nullopt;
+            if (region) {
+                const auto inside =
+                    units.take_while([&](llvm::BasicBlock* unit) { return region->blocks.contains(unit); });
+                emit_region_unless_skipped(*region, inside, level);
+                units = units.drop_front(inside.size());
+                before = nullptr;
+                continue;
             }
-            order.push_back(unit);
-        };
-        for (llvm::BasicBlock* entry : entries)
-            visit(visit, entry);
-        for (llvm::BasicBlock* unit : llvm::reverse(order)) {
-            if (llvm::Loop* inner = child_loop(level, unit))
+            llvm::BasicBlock* const unit = units.consume_front();
+            llvm::Loop* const inner = child_loop(*plan_.loops, level, *unit);
+            before = inner ? nullptr : unit;
+            if (inner)
                 emit_masked_loop(*inner);
             else
                 emit_masked_block(*unit);
         }
-    }
-
-    // The loop directly inside `level` that contains `block`.
-    llvm::Loop* child_loop(const llvm::Loop* level, llvm::BasicBlock* block) {
-        llvm::Loop* inner = plan_.loops->getLoopFor(block);
-        if (inner == level)
-            return nullptr;
-        while (inner && inner->getParentLoop() != level)
-            inner = inner->getParentLoop();
-        return inner;
     }
 
     // The condition on which all active lanes leave the loop, when it has one exit, at its end; null when they leave one by one.
@@ -350,7 +350,6 @@ private:
         llvm::BasicBlock* latch = loop.getLoopLatch();
         llvm::BasicBlock* before = loop.getLoopPreheader();
         llvm::Value* entering = edges_[{before, header}];
-        auto* start = at_.GetInsertBlock();
         llvm::DenseMap<llvm::PHINode*, llvm::Value*> initial;
         for (llvm::PHINode& phi : header->phis()) {
             llvm::Value* value = phi.getIncomingValueForBlock(before);
@@ -358,13 +357,13 @@ private:
         }
         const llvm::BranchInst* const together = common_exit(loop);
         llvm::Value* const any_entering = together ? lanes_.any(entering) : nullptr;
+        std::optional<SkippingBranch> around;
+        if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()))
+            around.emplace(at_, any_entering ? any_entering : lanes_.any(entering));
+        llvm::BasicBlock* const start = at_.GetInsertBlock();
         auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
         auto* after = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
-        const bool is_skipped = is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width());
-        if (is_skipped)
-            at_.CreateCondBr(any_entering ? any_entering : lanes_.any(entering), body, after);
-        else
-            at_.CreateBr(body);
+        at_.CreateBr(body);
         at_.SetInsertPoint(body);
         const auto make_phi = [&](llvm::Value* from) {
             llvm::PHINode* made = at_.CreatePHI(from->getType(), 2);
@@ -397,9 +396,7 @@ private:
 
         emit_body(*header, mask);
         set_edges(*header, mask);
-        BlockSet blocks(loop.block_begin(), loop.block_end());
-        const llvm::SmallVector<llvm::BasicBlock*> entries(llvm::successors(header));
-        emit_in_order(blocks, &loop, entries);
+        emit_in_order(BlockSet(loop.block_begin(), loop.block_end()), &loop, *header);
 
         llvm::Value* staying = edges_[{latch, header}];
         for (auto [phi, made] : headers) {
@@ -426,16 +423,13 @@ private:
             active->addIncoming(staying, at_.GetInsertBlock());
             at_.CreateCondBr(lanes_.any(staying), body, after);
         }
-        llvm::BasicBlock* const last = at_.GetInsertBlock();
         at_.SetInsertPoint(after);
-        if (!is_skipped)
+        if (!around)
             return;
+        around->end();
         // No lane reads what a skipped loop would have made. A scalar may decide a branch, so it must be some number.
         const auto merged = [&](llvm::Value* made) {
-            llvm::PHINode* const either = at_.CreatePHI(made->getType(), 2);
-            either->addIncoming(made, last);
-            either->addIncoming(llvm::Constant::getNullValue(made->getType()), start);
-            return either;
+            return around->merged(made, llvm::Constant::getNullValue(made->getType()));
         };
         for (const auto& [instruction, made] : live_out) {
             llvm::Value*& left = left_[instruction];

@@ -1,0 +1,146 @@
+// A branch around the body of an if that has several blocks (vectorizer/skipped_code.h).
+
+#include "workgroup_harness.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// The four nearest of all values, as a search for neighbours keeps them. `guard` is at the beginning.
+std::string nearest(const std::string& guard) {
+    return R"(
+    kernel void k(global const float* in, global const float* all, global int* out, int count, int last) {
+        const int i = get_global_id(0);
+        )" +
+           guard + R"(
+        float distance[4];
+        int index[4];
+        for (int j = 0; j < 4; ++j) { distance[j] = 1e30f; index[j] = -1; }
+        for (int j = 0; j < count; ++j) {
+            const float here = fabs(all[j] - in[i]);
+            if (here < distance[3]) {
+                int place = 3;
+                while (place > 0 && distance[place - 1] > here) {
+                    distance[place] = distance[place - 1];
+                    index[place] = index[place - 1];
+                    --place;
+                }
+                distance[place] = here;
+                index[place] = j;
+            }
+        }
+        for (int j = 0; j < 4; ++j) out[4 * i + j] = index[j];
+    })";
+}
+
+std::vector<int> expected_nearest(const std::vector<float>& in, const std::vector<float>& all, int last) {
+    std::vector<int> out(4 * in.size(), -7);
+    for (size_t i = 0; i < in.size() && static_cast<int>(i) < last; ++i) {
+        std::vector<int> order(all.size());
+        for (size_t j = 0; j < all.size(); ++j)
+            order[j] = static_cast<int>(j);
+        std::ranges::stable_sort(order, {}, [&](int j) { return std::abs(all[static_cast<size_t>(j)] - in[i]); });
+        for (size_t j = 0; j < 4; ++j)
+            out[4 * i + j] = j < order.size() ? order[j] : -1;
+    }
+    return out;
+}
+
+TEST(SkippedRegions, ArePassedByVectorsInWhichNoLaneIsActive) {
+    for (const std::string guard : {"", "if (i >= last) return;"}) {
+        Compiled program(nearest(guard), processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+        // The first access under a mask moves a neighbour.
+        const std::string& code = program.optimised();
+        EXPECT_LT(code.find("\nif.some"), code.find("@llvm.masked.store")) << code;
+    }
+}
+
+TEST(SkippedRegions, HaveTheResultsOfTheLanesThatEnter) {
+    constexpr uint32_t count = 64;
+    std::vector<float> in(count), all(100);
+    for (uint32_t i = 0; i < count; ++i)
+        in[i] = static_cast<float>(i * 29 % 64);
+    for (uint32_t j = 0; j < all.size(); ++j)
+        all[j] = static_cast<float>(j * 37 % 101) + 0.25F;
+    for (const std::string guard : {"", "if (i >= last) return;"}) {
+        Compiled program(nearest(guard));
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        for (const int last : {3, 40, 64})
+            for (const size_t values : {size_t{0}, size_t{1}, size_t{3}, all.size()}) {
+                const std::vector<float> some(all.begin(), all.begin() + static_cast<ptrdiff_t>(values));
+                std::vector<int> out(4 * count, -7);
+                program.run(
+                    {1, {count, 1, 1}, {32, 1, 1}},
+                    Arguments().add(in.data()).add(all.data()).add(out.data()).add(static_cast<int>(values)).add(last));
+                EXPECT_EQ(out, expected_nearest(in, some, guard.empty() ? 64 : last)) << guard << last << ' ' << values;
+            }
+    }
+}
+
+// Values of several kinds come from the region: of a loop that lanes leave one by one, the same for all lanes, and of one side.
+TEST(SkippedRegions, PassOnWhatTheyComputed) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int bound, int factor) {
+            const int i = get_global_id(0);
+            int sum = i, steps = -1, kind = 9;
+            for (int j = 0; j < 5; ++j) {
+                const int x = in[i * 5 + j];
+                if (x > bound) {
+                    steps = 0;
+                    for (int y = x; y > 1; y /= 2) { sum += y; ++steps; }
+                    if (x & 1) { out[i] += x; kind = factor; }
+                    else { kind = in[j]; sum ^= kind; }
+                    for (int y = 0; y < factor; ++y) sum += in[y];
+                }
+                sum += 3 * steps + kind;
+            }
+            out[64 + i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_GE(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    constexpr int items = 64;
+    std::vector<int> in(items * 5);
+    for (int i = 0; i < items * 5; ++i)
+        in[static_cast<size_t>(i)] = i * 7919 % 1000;
+    const auto at = [&](int i) { return in[static_cast<size_t>(i)]; };
+    for (const int bound : {-1, 500, 990, 1000})
+        for (const int factor : {0, 4}) {
+            std::vector<int> out(2 * items), expected(2 * items);
+            for (int i = 0; i < items; ++i) {
+                int sum = i, steps = -1, kind = 9;
+                for (int j = 0; j < 5; ++j) {
+                    const int x = at(i * 5 + j);
+                    if (x > bound) {
+                        steps = 0;
+                        for (int y = x; y > 1; y /= 2) {
+                            sum += y;
+                            ++steps;
+                        }
+                        if ((x & 1) != 0) {
+                            expected[static_cast<size_t>(i)] += x;
+                            kind = factor;
+                        } else {
+                            kind = at(j);
+                            sum ^= kind;
+                        }
+                        for (int y = 0; y < factor; ++y)
+                            sum += at(y);
+                    }
+                    sum += 3 * steps + kind;
+                }
+                expected[static_cast<size_t>(items + i)] = sum;
+            }
+            program.run({1, {items, 1, 1}, {32, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(bound).add(factor));
+            EXPECT_EQ(out, expected) << bound << ' ' << factor;
+        }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
