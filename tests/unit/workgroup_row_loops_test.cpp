@@ -22,6 +22,20 @@ TEST(RowLoops, OfFloats_LoadFourElementsOfEachLaneAtOnce) {
     EXPECT_GE(count(program, "load <4 x float>"), 16U) << program.optimised();
 }
 
+// A lane's load of four elements costs as much as four loads one after the other, a gather more.
+TEST(RowLoops, OfSums_HaveLanes) {
+    Compiled program(R"(
+        kernel void k(global const float* a, global float* sums, int n) {
+            float sum = 0;
+            for (int i = 0; i < n; ++i) sum += a[get_global_id(0) * n + i];
+            sums[get_global_id(0)] = sum;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    EXPECT_GE(count(program, "load <4 x float>"), 16U) << program.optimised();
+}
+
 // How often the block that loads four elements of each lane takes a lane's address, or a part of it, out of a vector.
 size_t extractions_beside_loads(const Compiled& program) {
     const std::string& code = program.optimised();

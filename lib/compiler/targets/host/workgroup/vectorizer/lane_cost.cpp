@@ -97,6 +97,40 @@ double cost_of_local_atomic(const LanePlan& plan, unsigned width) {
     return (plan.loop->isInnermost() ? waiting : other) * width;
 }
 
+// Whether the value follows from what the work-item has loaded.
+bool depends_on_load(const llvm::Value& value, const llvm::Loop& item_loop) {
+    constexpr size_t values_max = 16;
+    llvm::SmallPtrSet<const llvm::Value*, values_max> seen;
+    llvm::SmallVector<const llvm::Value*> todo{&value};
+    while (!todo.empty() && seen.size() < values_max) {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(todo.pop_back_val());
+        if (!instruction || !item_loop.contains(instruction) || !seen.insert(instruction).second)
+            continue;
+        if (llvm::isa<llvm::LoadInst>(instruction))
+            return true;
+        todo.append(instruction->op_begin(), instruction->op_end());
+    }
+    return false;
+}
+
+// What one work-item waits for at the end of the block, in instructions: the processor cannot predict a branch that decides by what was loaded
+// whether something is stored, as in a sort. Where nothing is stored, LLVM chooses values without a branch. In loops of the work-item such branches
+// often search, as breadth-first searches do, and mostly go one way.
+double cost_of_branch(const LanePlan& plan, const llvm::BasicBlock& block) {
+    constexpr double unpredicted = 4;
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+    if (!branch || !branch->isConditional() || !plan.divergent.contains(&block) ||
+        plan.loops->getLoopFor(&block) != plan.loop)
+        return 0;
+    const auto has_store = [](const llvm::BasicBlock* next) {
+        return next->getSinglePredecessor() != nullptr &&
+               llvm::any_of(*next, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); });
+    };
+    const bool is_unpredicted =
+        llvm::any_of(branch->successors(), has_store) && depends_on_load(*branch->getCondition(), *plan.loop);
+    return is_unpredicted ? unpredicted : 0;
+}
+
 }  // namespace
 
 double cost_of_access(LanePlaces places, unsigned lanes) {
@@ -148,6 +182,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
             all.lanes += weight * costs.lanes;
             all.one_by_one += weight * costs.one_by_one;
         }
+        all.one_by_one += weight * cost_of_branch(plan, *block) * width;
     }
     return all;
 }

@@ -1,6 +1,7 @@
 // LLVM's ScalarEvolution finds the loads that walk along rows, and the distances between their copies. LLVM's UnrollLoop makes the copies.
 #include "row_loops.h"
 
+#include "lane_cost.h"
 #include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
@@ -13,6 +14,7 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
@@ -46,6 +48,19 @@ public:
         return unrolled;
     }
 
+    double saved(unsigned width, Gathers gathers) {
+        ApartCosts apart(plan_, shapes_, gathers);
+        double all = 0;
+        for (const llvm::Loop* loop : plan_.loop->getLoopsInPreorder())
+            if (loop != plan_.loop && is_row_loop(*loop) && has_sum_in_order(*loop->getHeader())) {
+                const double weight = weight_of_block(loop->getLoopDepth() - plan_.loop->getLoopDepth());
+                for (const llvm::Instruction& one : *loop->getHeader())
+                    if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one); load && row_loads_.contains(load))
+                        all += weight * (apart.of(one, width) - cost_of_structure_element(iterations_at_once, width));
+            }
+        return all / width;
+    }
+
 private:
     bool is_row_loop(const llvm::Loop& loop) {
         llvm::BasicBlock* const block = loop.getHeader();
@@ -65,6 +80,17 @@ private:
             if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one); load && walks_along_row(*load, loop))
                 row_loads_.insert(load);
         return row_loads_.size() > before;
+    }
+
+    // Whether the loop adds floating-point numbers in the order of the program. LLVM vectorizes other loops of one work-item along the row.
+    static bool has_sum_in_order(const llvm::BasicBlock& block) {
+        return llvm::any_of(block.phis(), [&](const llvm::PHINode& phi) {
+            const auto* const next = llvm::dyn_cast<llvm::Instruction>(phi.getIncomingValueForBlock(&block));
+            const auto* const call = llvm::dyn_cast_or_null<llvm::IntrinsicInst>(next);
+            const bool is_sum = next && (next->getOpcode() == llvm::Instruction::FAdd ||
+                                         (call && call->getIntrinsicID() == llvm::Intrinsic::fmuladd));
+            return is_sum && !next->hasAllowReassoc();
+        });
     }
 
     // Whether each lane loads from an address without a constant step, and the next iteration loads the adjacent element.
@@ -92,8 +118,11 @@ private:
         constexpr unsigned cheap = 4;
         options.SCEVExpansionBudget = cheap;
         llvm::OptimizationRemarkEmitter remarks(&function_);
+        llvm::Loop* rest = nullptr;
         const auto result = llvm::UnrollLoop(&loop, options, plan_.loops, &evolution_, &dominators_, &assumptions_,
-                                             &target_, &remarks, /*PreserveLCSSA=*/true);
+                                             &target_, &remarks, /*PreserveLCSSA=*/true, &rest);
+        if (rest != nullptr)  // it has few iterations, so the estimates leave it out
+            llvm::addStringMetadataToLoop(rest, fallback_loop_tag, 1);
         if (result != llvm::LoopUnrollResult::PartiallyUnrolled)
             return result == llvm::LoopUnrollResult::FullyUnrolled;
         loop.setLoopAlreadyUnrolled();
@@ -185,6 +214,12 @@ unsigned unroll_row_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAc
                           llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target) {
     // Most kernels have no loop: they need no analyses.
     return plan.loop->isInnermost() ? 0 : RowLoops(plan, shapes, accesses, dominators, target).unroll();
+}
+
+double saved_by_row_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                          llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target, unsigned width,
+                          Gathers gathers) {
+    return plan.loop->isInnermost() ? 0 : RowLoops(plan, shapes, accesses, dominators, target).saved(width, gathers);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -10,6 +10,7 @@
 
 #include "lane_access.h"
 #include "lane_plan.h"
+#include "lane_target.h"
 
 namespace llvm {
 class DominatorTree;
@@ -21,5 +22,10 @@ namespace polder::compiler::workgroup {
 // loops that were changed. A loop is changed only once.
 unsigned unroll_row_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                           llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target);
+
+// What is saved by the loads of such loops for one work-item, in the unit of lane_cost.
+[[nodiscard]] double saved_by_row_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                        llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target,
+                                        unsigned width, Gathers gathers);
 
 }  // namespace polder::compiler::workgroup

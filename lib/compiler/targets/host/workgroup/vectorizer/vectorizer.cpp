@@ -244,26 +244,25 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
+    const double one_by_one = weight * costs.one_by_one / width;
     if (lanes == Lanes::where_they_pay && gain < 0)
-        gain += weight * waited_for_chains(*plan, dominators) * (1 - 1.0 / width);  // lanes wait once
+        gain += weight * (waited_for_chains(*plan, dominators) * (1 - 1.0 / width) +  // lanes wait once
+                          saved_by_row_loops(*plan, shapes, accesses, dominators, target, width, prices.gathers));
     if (lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
-        outcome.work = outcome.one_by_one = weight * costs.one_by_one / width;
+        outcome.work = outcome.one_by_one = one_by_one;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
     }
-    const bool changes = (prices.masks == Masks::dear && separate_passing_items(*plan, shapes, width)) ||
-                         unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0;
-    if (changes) {
-        Outcome outcome{Outcome::Kind::vectorized};
-        outcome.comes_again = true;
-        return outcome;
+    if ((prices.masks == Masks::dear && separate_passing_items(*plan, shapes, width)) ||
+        unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
+        return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
     Outcome outcome{Outcome::Kind::vectorized, gain};
-    outcome.one_by_one = weight * costs.one_by_one / width;
+    outcome.one_by_one = one_by_one;
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
