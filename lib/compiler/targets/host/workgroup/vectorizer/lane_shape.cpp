@@ -240,9 +240,13 @@ llvm::Value* LaneShapes::times_constant(llvm::Instruction& product, const LaneSh
 
 // False when it is known that `base` plus an index is not below 2^31; else the loop's preheader checks it.
 bool LaneShapes::assume_small(llvm::Value* base, bool may_be_negative, int64_t stride) {
+    constexpr int64_t end = int64_t{1} << 31;
     const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(base);
     if (constant && stride == 1 && (constant->isZero() || constant->isNegative()))
         return constant->isZero() || may_be_negative;
+    // As 2^32 - 1 is, which LLVM adds in 64 bits to subtract 1 in 32.
+    if (constant && (constant->isNegative() || constant->getSExtValue() >= end))
+        return false;
     if (certainty_ == Certainty::proven)
         return false;
     if (const SmallBase assumed{base, may_be_negative, stride}; !llvm::is_contained(assumed_small_, assumed))

@@ -1,5 +1,6 @@
 // Checks at run time that addresses are a likely step apart. The addresses themselves are compared only where nothing simpler is enough:
-// - a sum of 32 bits that is extended: one comparison of the first lane's number excludes that any lane's wraps around;
+// - a sum of 32 bits that is extended, or the lower half of one of 64: one comparison of the first lane's number excludes that any lane's wraps
+//   around;
 // - a number of 32 bits that is held within bounds: the first or last lane's number is compared with them;
 // - a number that was computed in floating point, such as a coordinate: whether it is a row for all work-items is asked once before the loop
 //   (row_ends.h), and for the lanes only where it is none;
@@ -45,7 +46,8 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_step(llvm::Value* value, ll
     if (llvm::isa<llvm::SExtInst, llvm::ZExtInst>(instruction))
         return likely_extension(llvm::cast<llvm::CastInst>(*instruction), mask);
     if (auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(instruction))
-        return likely_offset(*operation, mask);
+        return operation->getOpcode() == llvm::Instruction::And ? likely_low_bits(*operation, mask)
+                                                                : likely_offset(*operation, mask);
     return std::nullopt;
 }
 
@@ -76,6 +78,42 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_offset(llvm::BinaryOperator
     left->first = builder_.CreateBinOp(opcode, left->first, right->first);
     take_conditions(*left, *right);
     return left;
+}
+
+// The lower 32 bits of a number of 64 bits: LLVM writes `id - 1` of 32 bits as `(id + (2^32 - 1)) & (2^32 - 1)`. Under a mask, as in
+// `if (id >= 1) x += a[id - 1]`, the lanes with negative numbers are likely not active. Their addresses remain near: some processors take long to
+// find that a lane which is not active would access nothing.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_low_bits(llvm::BinaryOperator& operation, llvm::Value* mask) {
+    constexpr unsigned low = 32, whole = 64;
+    const auto* const kept = llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1));
+    if (asks_for_whole_row_ || !operation.getType()->isIntegerTy(whole) || !kept || !kept->getValue().isMask(low))
+        return std::nullopt;
+    auto number = likely_step(operation.getOperand(0), mask);
+    if (!number || number->stride <= 0 || number->stride > stride_max)
+        return std::nullopt;
+    const int64_t distance = distance_of_last(number->stride);
+    if (mask == nullptr || number->stride != 1 || width_ >= whole) {
+        number->first = builder_.CreateAnd(number->first, uint64_t{UINT32_MAX});
+        const auto limit = builder_.getInt64(static_cast<uint64_t>(UINT32_MAX - distance));
+        number->condition = both_conditions(number->condition, builder_.CreateICmpULE(number->first, limit));
+        return number;
+    }
+    // Of an inactive lane it may be poison.
+    llvm::Value* const first = builder_.CreateTrunc(builder_.CreateFreeze(number->first), builder_.getInt32Ty());
+    number->first = builder_.CreateSExt(first, builder_.getInt64Ty());
+    llvm::Value* const limit = builder_.getInt64(static_cast<uint64_t>(INT32_MAX - distance));
+    llvm::Value* negative =
+        builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, builder_.CreateNeg(number->first), builder_.getInt64(0));
+    negative = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, negative, builder_.getInt64(width_));
+    llvm::Value* const bits_of_negative =
+        builder_.CreateSub(builder_.CreateShl(builder_.getInt64(1), negative), builder_.getInt64(1));
+    llvm::Value* const bits =
+        builder_.CreateZExt(builder_.CreateBitCast(mask, builder_.getIntNTy(width_)), builder_.getInt64Ty());
+    llvm::Value* const condition =
+        builder_.CreateAnd(builder_.CreateICmpSLE(number->first, limit),
+                           builder_.CreateIsNull(builder_.CreateAnd(bits, bits_of_negative)));
+    number->condition = both_conditions(number->condition, condition);
+    return number;
 }
 
 std::optional<LaneCode::LikelyStep> LaneCode::likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask) {
