@@ -173,8 +173,12 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
     case llvm::Instruction::Trunc: return truncated(llvm::cast<llvm::TruncInst>(instruction));
     case llvm::Instruction::SExt:
     case llvm::Instruction::ZExt: return extended(llvm::cast<llvm::CastInst>(instruction));
-    case llvm::Instruction::AddrSpaceCast: {
+    case llvm::Instruction::AddrSpaceCast: return of(instruction.getOperand(0));
+    case llvm::Instruction::Freeze: {
+        // LLVM freezes ids that decide about a branch which it moves out of a loop. Poison becomes some number: no flag says that it is exact.
         LaneShape shape = of(instruction.getOperand(0));
+        if (!shape.is_uniform())
+            shape.is_exact_signed = shape.is_exact_unsigned = false;
         return shape;
     }
     default: return all_uniform(*this, instruction) ? uniform : is_guess() ? guessed(instruction) : varying;
