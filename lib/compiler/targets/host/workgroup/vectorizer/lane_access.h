@@ -34,7 +34,7 @@ struct LaneAccess {
     llvm::SmallVector<llvm::Instruction*, 4> group;  // by address; only this access when it is in no group
 
     bool takes_mask = false;  // consecutive, and the processor has an instruction for some of the lanes
-    bool is_slow_under_mask = false;  // that instruction takes ten times as long as one for all lanes
+    bool is_slow_under_mask = false;  // a store of some lanes takes ten times as long as one of all
 
     [[nodiscard]] bool is_consecutive() const { return step == 1; }
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }

@@ -6,6 +6,7 @@
 #include "hoisted_loads.h"
 #include "lane_types.h"
 #include "plain_operations.h"
+#include "skipped_code.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 
@@ -38,11 +39,22 @@ double cost_of_vectors_apart(unsigned lanes, bool is_masked) {
     return lanes * (is_masked ? masked_per_lane : vector_per_lane);
 }
 
+// `partial`: rarely all lanes are active.
+enum class Mask : uint8_t { none, whole, partial };
+
+// Where masks are dear, the cost of a row of which only some lanes are active; 0 when it is that of all lanes.
+double cost_of_partial_row(const LaneAccess& access, unsigned lanes) {
+    constexpr double masked_store = 12;
+    if (access.takes_mask)
+        return access.is_slow_under_mask ? masked_store : 0;
+    return cost_of_access_apart(lanes, true) / static_cast<double>(access.group.size());
+}
+
 // The cost of a load or store of all lanes in the form that LaneCode emits.
 double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
-                      LaneAccesses& accesses, ApartCosts& apart, unsigned width, bool is_masked,
-                      const LaneTarget& target) {
+                      LaneAccesses& accesses, ApartCosts& apart, unsigned width, Mask mask, const LaneTarget& target) {
     constexpr double question = 4;
+    const bool is_masked = mask != Mask::none;
     if (shapes.of(&address).is_uniform())
         return cost_of_access(LanePlaces::same, width);
     if (const ConstantTable* const table = accesses.table_of(instruction))
@@ -58,6 +70,9 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     if (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group()))
         return apart.of(instruction, width) / static_cast<double>(accesses.elements_stored_with(instruction));
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
+    if (mask == Mask::partial && target.masks == Masks::dear)
+        if (const double cost = cost_of_partial_row(*access, width); cost > 0)
+            return question + cost;
     // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =
         access->step > 1 ? 2.0 * static_cast<double>(access->step) / static_cast<double>(access->group.size()) : 1.0;
@@ -65,11 +80,11 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
 }
 
 LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, LaneAccesses& accesses, ApartCosts& apart,
-                   unsigned width, bool is_masked, const LaneTarget& target) {
+                   unsigned width, Mask mask, const LaneTarget& target) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
         address && !instruction.isAtomic() && !instruction.isVolatile())
-        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, is_masked, target), one_by_one};
+        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, mask, target), one_by_one};
     // A value with a constant step is one scalar operation for all lanes. Without lanes it is usually a part of an access and costs nothing.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -171,12 +186,15 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        const Mask mask = !plan.is_masked(block)                   ? Mask::none
+                          : has_partial_mask(*block, plan, shapes) ? Mask::partial
+                                                                   : Mask::whole;
         for (llvm::Instruction& instruction : *block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ||
                 llvm::isa<llvm::AssumeInst>(instruction) || instruction.isLifetimeStartOrEnd() ||
                 &instruction == plan.next || &instruction == plan.compare)
                 continue;
-            LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, plan.is_masked(block), target);
+            LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, mask, target);
             if (instruction.hasMetadata(local_atomic_mark))
                 costs.lanes = cost_of_local_atomic(plan, width);
             all.lanes += weight * costs.lanes;

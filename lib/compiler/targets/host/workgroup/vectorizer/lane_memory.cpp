@@ -109,7 +109,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         return;
     const PlaceCheck check = check_place(*access, to, mask);
     llvm::Value* condition = check.condition;
-    const bool is_all_or_some = condition == nullptr && mask && access->is_slow_under_mask;
+    const bool is_all_or_some = condition == nullptr && mask && access->takes_mask && access->is_slow_under_mask;
     if (is_all_or_some)
         condition = builder_.CreateAndReduce(mask);
     if (condition == nullptr) {
@@ -121,6 +121,11 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     store_row(*access, store, check.first, is_all_or_some ? nullptr : mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
+    if (mask && access->is_slow_under_mask) {
+        auto* const some = llvm::BasicBlock::Create(function_.getContext(), "some", &function_);
+        builder_.CreateCondBr(any(mask), some, ways.done);
+        builder_.SetInsertPoint(some);
+    }
     if (is_all_or_some)
         store_row(*access, store, check.first, mask);
     else

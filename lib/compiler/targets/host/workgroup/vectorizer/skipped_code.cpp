@@ -138,4 +138,27 @@ llvm::Value* SkippingBranch::merged(llvm::Value* made) {
     return merged(made, type->isVectorTy() ? llvm::PoisonValue::get(type) : llvm::Constant::getNullValue(type));
 }
 
+bool has_partial_mask(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes) {
+    const auto needs_equal_numbers = [&](const llvm::BranchInst& branch, const llvm::BasicBlock& taken) {
+        const auto* const compare = llvm::dyn_cast<llvm::CmpInst>(branch.getCondition());
+        if (compare == nullptr || !compare->isEquality() || shapes.of(compare).is_uniform())
+            return false;
+        const bool is_equal = compare->getPredicate() == llvm::CmpInst::ICMP_EQ ||
+                              compare->getPredicate() == llvm::CmpInst::FCMP_OEQ ||
+                              compare->getPredicate() == llvm::CmpInst::FCMP_UEQ;
+        return is_equal == (branch.getSuccessor(0) == &taken);
+    };
+    const llvm::BasicBlock* inside = &block;
+    while (plan.masked.contains(const_cast<llvm::BasicBlock*>(inside))) {
+        const llvm::BasicBlock* const before = inside->getSinglePredecessor();
+        const auto* branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
+        if (branch == nullptr)
+            return false;
+        if (branch->isConditional() && needs_equal_numbers(*branch, *inside))
+            return true;
+        inside = before;
+    }
+    return false;
+}
+
 }  // namespace polder::compiler::workgroup

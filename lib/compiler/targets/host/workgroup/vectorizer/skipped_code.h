@@ -49,4 +49,7 @@ private:
     llvm::BasicBlock* last_ = nullptr;
 };
 
+// Whether `block` runs under a mask that rarely has all lanes: a condition around it is that two numbers are equal.
+[[nodiscard]] bool has_partial_mask(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes);
+
 }  // namespace polder::compiler::workgroup

@@ -1,0 +1,59 @@
+// Lanes on processors that have no registers for masks: what is skipped, and where lanes do not pay.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// A masked store takes as long as 12 others on Zen, also of no lane.
+TEST(DearMasks, StoresUnderAGuard_AreSkippedForNoLane_WhereMasksAreDear) {
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx2"))
+        GTEST_SKIP() << "needs AVX2";
+    for (const char* processor : {"haswell", "x86-64-v2"}) {
+        Compiled program(R"(
+            kernel void k(global const int* in, global int* out) {
+                int i = get_global_id(0), l = get_local_id(0);
+                if (l < 5) out[i] = in[i] * 3;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(has(program, "label %some")) << program.optimised();
+        std::vector<int> in(48), out(48), expected(48);
+        for (int i = 0; i < 48; ++i) {
+            in[i] = i + 1;
+            expected[i] = i % 24 < 5 ? in[i] * 3 : 0;
+        }
+        program.run({1, {48, 1, 1}, {24, 1, 1}}, Arguments().add(in.data()).add(out.data()));
+        EXPECT_EQ(out, expected) << processor;
+    }
+#else
+    GTEST_SKIP() << "needs AVX2";
+#endif
+}
+
+unsigned loops_with_lanes(const char* source, const char* processor) {
+    Compiled program(source, processor);
+    EXPECT_EQ(program.prepare("k", false, {64, 1, 1}, WorkGroupOptions::Ends::ragged, Lanes::where_they_pay), "");
+    return program.result().lanes.loops;
+}
+
+// Hardly ever are all lanes active, so that each row is accessed one lane after the other.
+TEST(DearMasks, WhereNumbersAreEqual_DoNotPayWithoutMaskedAccesses) {
+#if defined(__x86_64__)
+    const char* sums = R"(
+        kernel void k(global float* part, uint step) {
+            const uint i = get_global_id(0);
+            if ((i & step) == 0) part[i] += part[i + step];
+        })";
+    EXPECT_EQ(loops_with_lanes(sums, "x86-64-v2"), 0U);
+    EXPECT_EQ(loops_with_lanes(sums, "x86-64-v4"), 1U);
+#else
+    GTEST_SKIP() << "needs x86-64";
+#endif
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
