@@ -258,5 +258,5 @@ def test_a_stable_sort_keeps_the_order_of_equal_elements(dtype, descending, devi
 def test_ldexp_of_exponents_with_fractions(device):
     x = torch.randn(40, generator=torch.Generator().manual_seed(1))
     exponents = torch.cat([torch.linspace(-6.3, 6.3, 34), torch.tensor([3.0, -2.0, float("nan"), float("inf"), float("-inf"), 1e30])])
-    for function in (torch.ldexp, lambda a, b: a.clone().ldexp_(b), lambda a, b: torch.ldexp(a, b.nan_to_num(0, 9, -9).int())):
+    for function in (torch.ldexp, lambda a, b: a.clone().ldexp_(b), lambda a, b: torch.ldexp(a, b.nan_to_num(0, 9, -9).clamp(-99, 99).int())):
         torch.testing.assert_close(function(x.to(device), exponents.to(device)).cpu(), function(x, exponents), equal_nan=True)
