@@ -33,7 +33,7 @@ ALL = {  # on a matrix of 5 x 6
     "count_nonzero": lambda x: [torch.count_nonzero(x), torch.count_nonzero(x, 0), torch.count_nonzero(x, (0, 1))],
     "aminmax": lambda x: [*torch.aminmax(x), *torch.aminmax(x, dim=1), *torch.aminmax(with_nan(x), dim=0, keepdim=True)],
     "trace": lambda x: [x.trace()] if x.dtype is not torch.float16 else [],  # which the CPU does not have
-    "kthvalue": lambda x: [x.kthvalue(2, 1)[0], x.kthvalue(5, 0, keepdim=True)[0]],
+    "kthvalue": lambda x: [x.kthvalue(2, 1)[0], x.kthvalue(5, 0, keepdim=True)[0], x.gather(1, x.kthvalue(2, 1, keepdim=True)[1])],
     "median": lambda x: [x.median(), with_nan(x).median(), x.median(1)[0], with_nan(x).median(0, keepdim=True)[0],
                          x.gather(1, x.median(1, keepdim=True)[1])],
     "index_fill": lambda x: [x.index_fill(0, places(x, 1, -1), 1), x.t().index_fill(1, places(x, 2), x[0, 0])],

@@ -40,7 +40,7 @@ nn.functional.smooth_l1_loss nn.functional.softplus nn.functional.softsign nn.fu
 norm ones_like outer permute pow prod ravel reciprocal remainder repeat reshape resize_ roll round rsqrt scatter scatter_add select
 sgn sigmoid sign signbit sin sinc sinh slice softmax sort split sqrt square squeeze stack std sub sum swapaxes t tan tanh topk transpose
 tril triu trunc unbind unflatten unsqueeze var var_mean vdot view where xlogy zero_ zeros_like
-aminmax bitwise_left_shift bitwise_right_shift bincount count_nonzero heaviside index_copy index_fill index_reduce kthvalue logaddexp2
+aminmax bitwise_left_shift bitwise_right_shift bincount count_nonzero heaviside index_copy index_fill index_reduce logaddexp2
 logit masked_scatter nansum nn.functional.fold nn.functional.hardshrink
 nn.functional.softshrink nn.functional.unfold put scatter_reduce std_mean take trace
 """.split()
