@@ -119,7 +119,10 @@ constexpr Option table[] = {
 
 constexpr const char* parameters_prose =
     "Parameters of the i-th device of a driver, counted from 0 within the driver, such as "
-    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"` or "
+    "`POCL_DISCRETE0_PARAMETERS=\"memory=256M,bandwidth=16G,latency=5us\"` (`type=gpu` makes the device one of "
+    "`CL_DEVICE_TYPE_GPU`, for "
+    "programs that accept no other; with `host=1` its kernels use pinned host memory in place, as a GPU's, so that it "
+    "has SVM and all kinds of unified shared memory) or "
     "`POCL_PROXY0_PARAMETERS=\"icd=libpocl.so.2,platform=0,device=0,memory=1G\"`. The keys of `POLDER_ALLOC_CONF` are "
     "accepted too, for this device alone: `POCL_DISCRETE0_PARAMETERS=\"memory=256M,backend=caching\"`.";
 

@@ -309,7 +309,9 @@ int main(int argc, char** argv) {
         stop("usage: polder-retarget-builtins [--target nvptx] LIBCLC.bc [OURS.bc...] -o OUT");
 
     llvm::LLVMContext context;
-    context.setDiscardValueNames(true);
+    // Names take time for each kernel (module/value_names.h). Text, as tests write it, cannot be read without them.
+    context.setDiscardValueNames(
+        llvm::none_of(inputs, [](const std::string& path) { return llvm::StringRef(path).ends_with(".ll"); }));
     std::unique_ptr<llvm::Module> library = read_retargeted(context, inputs[0], retarget);
     llvm::Linker linker(*library);
     for (size_t i = 1; i < inputs.size(); ++i) {
