@@ -48,8 +48,7 @@ TEST(Definitions, WordsAreIdentifiers) {
 TEST(Definitions, TextThatMayHaveOtherIdentifiers_IsRecognised) {
     EXPECT_TRUE(has_all_words("#define F(x) \\\n  #x\nchar c = '\\n', *t = \"line\\n\";"));
     for (const char* text : {"#define F(x) x##4", "#define F(x) x%:%:4", "#include \"a.h\"", "#import <a.h>",
-                             "?"
-                             "?=define",
+                             "?\?=define",  // a trigraph
                              "flo\\\nat4 x;", "flo\\ \nat4 x;"})
         EXPECT_FALSE(has_all_words(text)) << text;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <utility>
 #include <vector>
 
 namespace polder::compiler::workgroup::test {
@@ -43,7 +44,8 @@ std::vector<int> expected_nearest(const std::vector<float>& in, const std::vecto
         std::vector<int> order(all.size());
         for (size_t j = 0; j < all.size(); ++j)
             order[j] = static_cast<int>(j);
-        std::ranges::stable_sort(order, {}, [&](int j) { return std::abs(all[static_cast<size_t>(j)] - in[i]); });
+        std::ranges::sort(order, {},
+                          [&](int j) { return std::pair(std::abs(all[static_cast<size_t>(j)] - in[i]), j); });
         for (size_t j = 0; j < 4; ++j)
             out[4 * i + j] = j < order.size() ? order[j] : -1;
     }
@@ -74,7 +76,7 @@ TEST(SkippedRegions, HaveTheResultsOfTheLanesThatEnter) {
         for (const int last : {3, 40, 64})
             for (const size_t values : {size_t{0}, size_t{1}, size_t{3}, all.size()}) {
                 const std::vector<float> some(all.begin(), all.begin() + static_cast<ptrdiff_t>(values));
-                std::vector<int> out(4 * count, -7);
+                std::vector<int> out(size_t{4} * count, -7);
                 program.run(
                     {1, {count, 1, 1}, {32, 1, 1}},
                     Arguments().add(in.data()).add(all.data()).add(out.data()).add(static_cast<int>(values)).add(last));
@@ -134,7 +136,7 @@ TEST(SkippedRegions, PassOnWhatTheyComputed) {
                     }
                     sum += 3 * steps + kind;
                 }
-                expected[static_cast<size_t>(items + i)] = sum;
+                expected[static_cast<size_t>(items) + static_cast<size_t>(i)] = sum;
             }
             program.run({1, {items, 1, 1}, {32, 1, 1}},
                         Arguments().add(in.data()).add(out.data()).add(bound).add(factor));
