@@ -1,24 +1,10 @@
-#include <charconv>
+#include <base/options.h>
+
 #include <host/caches.h>
 #include <host/processors.h>
 #include <string>
-#include <string_view>
 
 namespace polder::devices {
-namespace {
-
-// "32K" and "8M", in bytes.
-uint64_t parse_size(std::string_view text) {
-    uint64_t size = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (error != std::errc{})
-        return 0;
-    const char unit = end == text.data() + text.size() ? ' ' : *end;
-    return unit == 'K' ? size << 10 : unit == 'M' ? size << 20 : size;
-}
-
-}  // namespace
-
 Caches caches_of_host() {
     Caches caches;
     const std::string directory = "/sys/devices/system/cpu/cpu0/cache/index";
@@ -31,9 +17,9 @@ Caches caches_of_host() {
             break;
         if (*type == "Instruction")
             continue;
-        const uint64_t bytes = parse_size(*size);
+        const uint64_t bytes = options::parse_bytes(*size).value_or(0);
         const auto line = first_line(cache + "/coherency_line_size");
-        caches.last_level = {line ? parse_size(*line) : 64, bytes};
+        caches.last_level = {line ? options::parse_bytes(*line).value_or(0) : 64, bytes};
         if (*level == "2")
             caches.level2_bytes = bytes;
     }

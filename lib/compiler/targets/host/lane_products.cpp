@@ -122,6 +122,18 @@ LaneSums::Kind LaneSums::kind_of_operation(const llvm::Instruction& operation) {
     }
 }
 
+// A part that is null is 0.
+llvm::Value* sum_of(llvm::IRBuilder<>& at, llvm::Value* left, llvm::Value* right) {
+    if (left == nullptr || right == nullptr)
+        return left == nullptr ? right : left;
+    return at.CreateAdd(left, right);
+}
+llvm::Value* difference_of(llvm::IRBuilder<>& at, llvm::Value* left, llvm::Value* right) {
+    if (right == nullptr)
+        return left;
+    return left == nullptr ? at.CreateNeg(right) : at.CreateSub(left, right);
+}
+
 uint64_t LaneSums::bytes_of_step(const llvm::GetElementPtrInst& address) {
     return address.getDataLayout().getTypeAllocSize(address.getSourceElementType()).getFixedValue();
 }
@@ -142,13 +154,8 @@ llvm::Value* LaneSums::fixed_of_operation(llvm::Instruction& operation) {
     llvm::Value* const right = operation.getNumOperands() > 1 ? fixed(operation.getOperand(1)) : nullptr;
     switch (operation.getOpcode()) {
     case llvm::Instruction::Or:
-    case llvm::Instruction::Add:
-        return left == nullptr || right == nullptr ? (left == nullptr ? right : left)
-                                                   : at_start_.CreateAdd(left, right);
-    case llvm::Instruction::Sub:
-        if (right == nullptr)
-            return left;
-        return left == nullptr ? at_start_.CreateNeg(right) : at_start_.CreateSub(left, right);
+    case llvm::Instruction::Add: return sum_of(at_start_, left, right);
+    case llvm::Instruction::Sub: return difference_of(at_start_, left, right);
     case llvm::Instruction::Mul: return left == nullptr ? nullptr : at_start_.CreateMul(left, right);
     case llvm::Instruction::Shl: return left == nullptr ? nullptr : at_start_.CreateShl(left, right);
     case llvm::Instruction::ShuffleVector:
@@ -179,10 +186,7 @@ llvm::Value* LaneSums::shared_of_operation(llvm::Instruction& operation) {
     llvm::Value* right = operation.getNumOperands() > 1 ? shared(operation.getOperand(1)) : nullptr;
     llvm::IRBuilder<> at(&operation);
     switch (operation.getOpcode()) {
-    case llvm::Instruction::Sub:
-        if (right == nullptr)
-            return left;
-        return left == nullptr ? at.CreateNeg(right) : at.CreateSub(left, right);
+    case llvm::Instruction::Sub: return difference_of(at, left, right);
     case llvm::Instruction::Mul: return left == nullptr ? nullptr : at.CreateMul(left, fixed_factor(operation));
     case llvm::Instruction::Shl: return left == nullptr ? nullptr : at.CreateShl(left, fixed_factor(operation));
     case llvm::Instruction::ShuffleVector: return left;
@@ -195,7 +199,7 @@ llvm::Value* LaneSums::shared_of_operation(llvm::Instruction& operation) {
         break;
     default: break;
     }
-    return left == nullptr || right == nullptr ? (left == nullptr ? right : left) : at.CreateAdd(left, right);
+    return sum_of(at, left, right);
 }
 
 llvm::Value* LaneSums::element(llvm::Instruction& sum, llvm::Value* index, llvm::Instruction& place) {
