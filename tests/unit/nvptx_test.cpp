@@ -251,6 +251,8 @@ TEST(Nvptx, GenericPointers_KnowTheirSpace) {
     EXPECT_EQ(ptx.error, "");
     EXPECT_HAS(ptx, "isspacep.global");
     EXPECT_HAS(ptx, "isspacep.shared");
+    const PtxOutcome typed = one_kernel("kernel void k(global int* a, local int* l) { a[1] = to_local(l) == l; }");
+    EXPECT_FALSE(typed.has("isspacep")) << typed.code.code;
 }
 
 TEST(Nvptx, ConstantMemory_IsGlobal) {

@@ -224,6 +224,29 @@ TEST(AddressSpaces, GenericPointers_AreFoundInTheirSpace) {
         expect_spaces(runner, out);
 }
 
+// What another work-group left in global memory, here made from numbers: no memory of the group that asks.
+TEST(AddressSpaces, PointersOfOtherGroups_AreInTheSpaceOfTheirType) {
+    KernelRunner runner{R"(
+        typedef struct { global int* g; local int* l; private int* p; } Pointers;
+        kernel void find(global int* out, global ulong* numbers) {
+            size_t i = get_global_id(0);
+            global Pointers* all = (global Pointers*)numbers;
+            out[i] = (to_global(all[i].g) == all[i].g) + 2 * (to_local(all[i].l) == all[i].l) +
+                     4 * (to_private(all[i].p) == all[i].p) + 8 * (to_local(all[i].g) == 0) + 16 * (to_private(all[i].l) == 0) +
+                     32 * (to_global(all[i].p) == 0) + 64 * (get_fence(all[i].l) == CLK_LOCAL_MEM_FENCE) +
+                     128 * (get_fence(all[i].g) == CLK_GLOBAL_MEM_FENCE) + 256 * (to_local((local int*)0) == 0);
+        })"};
+    constexpr size_t n = 64;
+    Buffer<int32_t> out(n);
+    Buffer<uint64_t> numbers(3 * n);
+    for (size_t i = 0; i < 3 * n; ++i)
+        numbers[i] = 4096 + 64 * i;
+    void* const pointers[] = {out.data(), numbers.data()};
+    runner.run("find", pointers, Range{{n, 1, 1}, {16, 1, 1}});
+    for (size_t i = 0; i < n; ++i)
+        EXPECT_EQ(out[i], 511) << i;
+}
+
 TEST(AddressSpaces, GlobalMemoryRightBelowASmallStack_IsGlobal) {
     KernelRunner runner{find_spaces};
     std::vector<int32_t> warm_up(4 * 64);

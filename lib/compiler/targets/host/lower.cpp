@@ -7,6 +7,7 @@
 #include "machine/host.h"
 #include "module/block_kernels.h"
 #include "module/launch_context.h"
+#include "module/named_spaces.h"
 #include "module/powers.h"
 #include "module/printf_lowering.h"
 #include "module/program_variables.h"
@@ -47,6 +48,7 @@ void clean_up(llvm::Module& module) {
 Result<void> lower_for_host(llvm::Module& module, std::string& log) {
     POLDER_ASSIGN(builtins, Builtins::for_host());
     mark_constant_loads(module);
+    answer_named_spaces(module);
     retarget_to_host(module, spir64_address_spaces);
     lower_printf(module);
     name_blocks(module);

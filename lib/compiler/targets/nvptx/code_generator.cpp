@@ -10,6 +10,7 @@
 #include "kernel_entry.h"
 #include "machine/nvptx.h"
 #include "module/diagnostics.h"
+#include "module/named_spaces.h"
 #include "module/reachable.h"
 #include "module/unsupported_code.h"
 #include "module/value_names.h"
@@ -71,6 +72,7 @@ public:
         POLDER_ASSIGN(module, read_kernel(request_.module.bitcode(), request_.kernel.name, context_));
         llvm::StripDebugInfo(*module);
         zero_memory(*module, {&request_.kernel, 1}, request_.zeroed);
+        answer_named_spaces(*module);
         retarget_to_nvptx(*module, spir64_address_spaces);
         POLDER_ASSIGN(prints, lower_print(*module));
         POLDER_TRY(verified(*module, "lowering for PTX"));
