@@ -88,7 +88,8 @@ constexpr Option table[] = {
      "`%(bc)` is the name of the file, which the command rewrites. It does not run for kernels from the cache."},
     {"POCL_WORK_GROUP_METHOD", Kind::text, &Values::work_group_method, "auto", "auto",
      "How the work-items of a work-group are executed: `auto` or `loopvec` makes neighbouring work-items the lanes of "
-     "vectors where that pays, `loops` executes one after the other. Other values mean `auto`."},
+     "vectors where that pays, `loops` executes one after the other. `lanes` is for measurements: lanes wherever they "
+     "are possible. Other values mean `auto`."},
     {"POLDER_CPU_TARGET", Kind::text, &Values::cpu_target, "", "the processor of this machine",
      "The processor whose instructions kernels on the `cpu` and `discrete` devices use, by LLVM's name, such as "
      "`x86-64-v2` (vectors of 128 bits) or `haswell` (256 bits). Instructions that this machine lacks are not used. An "
@@ -286,6 +287,7 @@ bool leave_compiler_temp_files() { return current().leave_compiler_temp_files; }
 const std::string& bitcode_finalizer() { return current().bitcode_finalizer; }
 const std::string& cpu_target() { return current().cpu_target; }
 bool use_lanes() { return current().work_group_method != "loops"; }
+bool force_lanes() { return current().work_group_method == "lanes"; }
 uint32_t startup_delay_s() { return current().startup_delay_s; }
 bool sigusr2_handler() { return current().sigusr2_handler; }
 bool offline_compile() { return current().offline_compile; }

@@ -36,6 +36,7 @@ clang_resource_directory();  // POLDER_CLANG_RESOURCE_DIR; empty: that of the Cl
 [[nodiscard]] std::optional<uint32_t> cpu_vendor_id_override();  // POCL_CPU_VENDOR_ID_OVERRIDE
 [[nodiscard]] bool leave_compiler_temp_files();  // POCL_LEAVE_KERNEL_COMPILER_TEMP_FILES
 [[nodiscard]] bool use_lanes();  // POCL_WORK_GROUP_METHOD is not "loops"
+[[nodiscard]] bool force_lanes();  // POCL_WORK_GROUP_METHOD is "lanes"
 [[nodiscard]] const std::string& cpu_target();  // POLDER_CPU_TARGET, LLVM's name of a processor; empty: this one
 [[nodiscard]] const std::string& bitcode_finalizer();  // POCL_BITCODE_FINALIZER, a command; empty: none
 [[nodiscard]] uint32_t startup_delay_s();  // POCL_STARTUP_DELAY

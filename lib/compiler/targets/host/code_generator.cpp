@@ -36,6 +36,7 @@
 #include <base/options.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <llvm/ADT/SCCIterator.h>
 #include <llvm/Analysis/CallGraph.h>
@@ -214,16 +215,24 @@ void leave_files(const std::string& kernel, const llvm::Module& module, const st
 }
 
 // For POCL_DEBUG=compiler: whether work-items are lanes, how many, of which dimension, and why not.
+std::string rounded(double ratio) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.3f", ratio);
+    return text;
+}
+
 std::string describe(const workgroup::LaneReport& lanes) {
+    const std::string estimate =
+        lanes.estimate > 0 ? "; estimated time with lanes by that without " + rounded(lanes.estimate) : std::string{};
     if (lanes.loops == 0)
-        return "no lanes: " + lanes.reason;
+        return "no lanes: " + lanes.reason + estimate;
     std::string text = std::to_string(lanes.width) + " lanes of dimension " + std::to_string(lanes.dimension);
     if (lanes.scalar_loops > 0)
         text += " in " + std::to_string(lanes.loops) + " of " + std::to_string(lanes.loops + lanes.scalar_loops) +
                 " loops over work-items, one has none: " + lanes.reason;
     for (const std::string& callee : lanes.serial_calls)
         text += ", one call for each lane of " + callee;
-    return text;
+    return text + estimate;
 }
 
 workgroup::ArgumentSlot::Kind slot_kind(ArgumentKind kind) {
@@ -292,6 +301,12 @@ private:
         return {};
     }
 
+    [[nodiscard]] workgroup::Lanes lanes_to_make() const {
+        if (!request_.module.options().is_optimized || !options::use_lanes())
+            return workgroup::Lanes::none;
+        return options::force_lanes() ? workgroup::Lanes::wherever_possible : wanted_lanes_;
+    }
+
     Result<void> make_work_group_function() {
         workgroup::WorkGroupOptions options;
         options.name = "polder_work_group_" + request_.kernel.name;
@@ -302,8 +317,7 @@ private:
         }
         options.target_machine = &*machine_;
         options.sub_group_size = host().sub_group_size;
-        options.lanes = request_.module.options().is_optimized && polder::options::use_lanes() ? wanted_lanes_
-                                                                                               : workgroup::Lanes::none;
+        options.lanes = lanes_to_make();
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         fold_known_arguments(*kernel_, request_.known);

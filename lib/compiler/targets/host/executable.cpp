@@ -62,7 +62,9 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       module.options().is_optimized ? "optimized" : "plain",
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
-                      options::use_lanes() ? "lanes" : "loops"});
+                      options::force_lanes() ? "lanes"
+                      : options::use_lanes() ? "auto"
+                                             : "loops"});
 }
 
 void report(const std::string& kernel, const KernelObject& object) {

@@ -221,6 +221,7 @@ struct Outcome {
     unsigned width = 0;
     double work = 0;  // of one work-item, in vector instructions
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
+    double in_lanes = 0;  // the same with lanes
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
@@ -244,13 +245,14 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
-    const double one_by_one = weight * costs.one_by_one / width;
+    const double one_by_one = weight * costs.one_by_one / width, in_lanes = weight * costs.lanes / width;
     if (lanes == Lanes::where_they_pay && gain < 0)
         gain += weight * (waited_for_chains(*plan, dominators) * (1 - 1.0 / width) +  // lanes wait once
                           saved_by_row_loops(*plan, shapes, accesses, dominators, target, width, prices.gathers));
     if (lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
         outcome.work = outcome.one_by_one = one_by_one;
+        outcome.in_lanes = in_lanes;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
@@ -263,6 +265,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width);
     Outcome outcome{Outcome::Kind::vectorized, gain};
     outcome.one_by_one = one_by_one;
+    outcome.in_lanes = in_lanes;
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
@@ -388,6 +391,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const 
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     Form form;
     LaneReport& report = form.report;
+    double in_lanes = 0;
     while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, prices, vectors)) {
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
@@ -402,7 +406,10 @@ Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const 
         form.gain += outcome->gain;
         form.work += outcome->work;
         form.one_by_one += outcome->one_by_one;
+        in_lanes += outcome->in_lanes;
     }
+    if (form.one_by_one > 0)
+        report.estimate = in_lanes / form.one_by_one;
     return form;
 }
 
