@@ -63,16 +63,44 @@ def test_a_convolution_takes_little_memory(device):
     assert torch.opencl.max_memory_allocated(device) - before < 4 * image.nbytes
 
 
+def launches_of(convolution, image, weight, **options):
+    before = torch.opencl.kernel_launches()
+    out = convolution(image, weight, **options)
+    torch.autograd.grad(out, (image, weight), out.detach())
+    return torch.opencl.kernel_launches() - before
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 def test_depthwise_convolutions_take_few_launches(stride, device):
-    """However many channels there are: forward and backward copy an image with its border, and read that."""
-    if torch.opencl.get_device_properties(device).is_gpu:
-        pytest.skip("GPUs unfold images")
+    """However many channels there are: forward and backward copy an image with its border, and read that; or they unfold all groups at once."""
     image, weight = torch.randn(2, 40, 16, 16, device=device, requires_grad=True), torch.randn(40, 1, 3, 3, device=device, requires_grad=True)
-    before = torch.opencl.kernel_launches()
-    out = F.conv2d(image, weight, stride=stride, padding=1, groups=40)
-    torch.autograd.grad(out, (image, weight), out.detach())
-    assert torch.opencl.kernel_launches() - before <= 8
+    assert launches_of(F.conv2d, image, weight, stride=stride, padding=1, groups=40) <= 12
+
+
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_groups_of_unfolded_images_take_few_launches(outputs, device):
+    """Volumes and float64 are unfolded on processors too."""
+    if not torch.opencl.get_device_properties(device).has_fp64:
+        pytest.skip("no double precision")
+    torch.manual_seed(0)
+    for convolution, shape, options in ((F.conv3d, (2, 40, 6, 5, 7), dict(padding=1)), (F.conv2d, (2, 40, 9, 8), dict(stride=2, padding=1)),
+                                        (F.conv_transpose2d, (2, 40, 9, 8), dict(stride=2, padding=1)), (F.conv2d, (2, 40, 16, 16), {})):
+        taps = 1 if not options else 3
+        weight_shape = (40, outputs) if convolution is F.conv_transpose2d else (40 * outputs, 1)
+        image = torch.randn(shape, dtype=torch.float64)
+        weight = torch.randn(*weight_shape, *[taps] * (len(shape) - 2), dtype=torch.float64)
+        bias = torch.randn(40 * outputs, dtype=torch.float64)
+        leaves = [tensor.to(device).requires_grad_() for tensor in (image, weight)]
+        assert launches_of(convolution, *leaves, groups=40, **options) <= 14
+        expected, got = ([value.detach().cpu() for value in all_results(convolution, where, (image, weight, bias), options)] for where in ("cpu", device))
+        for a, b in zip(got, expected, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+def all_results(convolution, where, tensors, options):
+    leaves = [tensor.detach().to(where, copy=True).requires_grad_() for tensor in tensors]
+    out = convolution(*leaves, groups=40, **options)
+    return [out, *torch.autograd.grad(out, leaves, torch.linspace(-1, 1, out.numel(), dtype=out.dtype).view(out.shape).to(where))]
 
 
 @pytest.mark.parametrize("pool", [lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.max_pool2d(x, 2), lambda x: F.max_pool2d(x, (3, 2), 1, dilation=2),

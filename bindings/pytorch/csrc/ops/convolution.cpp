@@ -1,6 +1,6 @@
 // Convolutions of three dimensions as products of matrices: the places under the kernel become the columns of a matrix
 // [taps][images * places], a few images at a time so that the matrix stays below a bound. One product is over all places of these images,
-// so that small images fill tiles too. Two dimensions are images of one layer (PyTorch makes one dimension into two).
+// so that small images fill tiles too, and over all groups that fit. Two dimensions are images of one layer (PyTorch makes one dimension into two).
 #include "convolution_direct.h"
 #include "gemm.h"
 #include "native.h"
@@ -119,19 +119,22 @@ Kernel& window_kernel(const Tensor& tensor, const char* name, const Window& w) {
     });
 }
 
-// The places of image [N, C, D, H, W] as columns [taps, N * places].
+// Columns [groups, taps, N * places] for an image [N, groups * C, D, H, W].
+Tensor empty_columns(const Tensor& image, const Window& window) {
+    return at::empty({image.size(1) / window.c, window.taps(), image.size(0) * window.places()}, image.options());
+}
 Tensor unfolded(const Tensor& image, const Window& window) {
-    const Tensor columns = at::empty({window.taps(), image.size(0) * window.places()}, image.options());
+    const Tensor columns = empty_columns(image, window);
     Launch launch(opencl_device(image), window_kernel(image, "unfold", window));
     launch.read(image).written(columns).value(image.stride(0)).value(Sizes(window));
-    launch.run({static_cast<size_t>(columns.size(1)), static_cast<size_t>(columns.size(0)), 1});
+    launch.run({static_cast<size_t>(columns.size(2)), static_cast<size_t>(columns.size(0) * columns.size(1)), 1});
     return columns;
 }
 
 void fold(const Tensor& columns, const Tensor& image, const Window& window) {
     Launch launch(opencl_device(image), window_kernel(image, "fold", window));
-    launch.read(columns).written(image).value(image.stride(0)).value(columns.size(1)).value(Sizes(window));
-    launch.run({static_cast<size_t>(image.size(0) * window.voxels()), static_cast<size_t>(window.c), 1});
+    launch.read(columns).written(image).value(image.stride(0)).value(columns.size(2)).value(Sizes(window));
+    launch.run({static_cast<size_t>(image.size(0) * window.voxels()), static_cast<size_t>(image.size(1)), 1});
 }
 
 // The parameters of three dimensions. All tensors from here on have three, too.
@@ -152,35 +155,55 @@ Window window_of(const Tensor& image, const Tensor& weight, const Tensor& small,
 // A kernel of one place with stride 1 needs no unfolding.
 bool is_plain(const Window& w) { return w.z.is_plain() && w.y.is_plain() && w.x.is_plain(); }
 
-// Offsets in these images are numbers of 31 bits.
-int64_t images_at_once(const Window& window, const Tensor& image) {
+// How many images and groups one product is over.
+struct Step {
+    int64_t images, groups;
+};
+// Their columns stay below the bound; many groups are better than many images, because each group has few rows. Offsets in these images are
+// numbers of 31 bits.
+Step step_of(const Window& window, const Tensor& image, int64_t groups) {
     const int64_t bytes = window.taps() * window.places() * static_cast<int64_t>(image.element_size());
+    const int64_t columns_max = std::max<int64_t>(1, unfolded_bytes_max / std::max<int64_t>(1, bytes));
     const int64_t of_offsets = (int64_t{1} << 31) / std::max<int64_t>(1, image.stride(0)) - 1;
-    const int64_t images = std::min(unfolded_bytes_max / std::max<int64_t>(1, bytes), of_offsets);
-    return std::clamp<int64_t>(images, 1, image.size(0));
+    const int64_t groups_at_once = std::clamp<int64_t>(columns_max, 1, groups);
+    return {std::clamp<int64_t>(std::min(columns_max / groups_at_once, of_offsets), 1, image.size(0)), groups_at_once};
 }
 
-// Calls work(image part, small part, weight part) for each group and for `step` images at a time.
+// Some groups of some images: the parts of the images and of the weight, and where the part's outputs and images begin.
+struct Part {
+    Tensor image, small, weight;
+    int64_t groups, outputs;  // outputs of one group
+    int64_t first_output, first_image;
+
+    // [groups, outputs, taps]
+    [[nodiscard]] Tensor weights() const { return weight.reshape({groups, outputs, -1}); }
+};
+
 template <typename Work>
 void for_each_part(const Tensor& image, const Tensor& weight, const Tensor& small, const Parameters& p,
-                   const Window& window, int64_t step, const Work& work) {
+                   const Window& window, const Step& step, const Work& work) {
     const int64_t outputs = weight.size(0) / p.groups;
-    for (int64_t n = 0; n < image.size(0); n += step) {
-        const int64_t count = std::min(step, image.size(0) - n);
-        for (int64_t g = 0; g < p.groups; ++g)
-            work(image.narrow(0, n, count).narrow(1, g * window.c, window.c),
-                 small.narrow(0, n, count).narrow(1, g * outputs, outputs), weight.narrow(0, g * outputs, outputs));
+    for (int64_t n = 0; n < image.size(0); n += step.images) {
+        const int64_t count = std::min(step.images, image.size(0) - n);
+        for (int64_t g = 0; g < p.groups; g += step.groups) {
+            const int64_t groups = std::min(step.groups, p.groups - g), first = g * outputs, all = groups * outputs;
+            work(Part{image.narrow(0, n, count).narrow(1, g * window.c, groups * window.c),
+                      small.narrow(0, n, count).narrow(1, first, all), weight.narrow(0, first, all), groups, outputs,
+                      first, n});
+        }
     }
 }
 
-// A part of images [n, c, d, h, w] as matrices [n, c, d * h * w].
-Tensor as_matrices(const Tensor& part) {
-    return part.as_strided({part.size(0), part.size(1), part.size(2) * part.size(3) * part.size(4)},
-                           {part.stride(0), part.stride(1), 1});
+// A part of images [n, groups * c, d, h, w] as matrices [n, groups, c, d * h * w].
+Tensor as_matrices(const Tensor& part, int64_t groups) {
+    const int64_t channels = part.size(1) / groups;
+    return part.as_strided({part.size(0), groups, channels, part.size(2) * part.size(3) * part.size(4)},
+                           {part.stride(0), channels * part.stride(1), part.stride(1), 1});
 }
-// The same as one matrix [c, n * d * h * w].
-Tensor as_matrix_of_places(const Tensor& part) { return as_matrices(part).transpose(0, 1).reshape({part.size(1), -1}); }
-Tensor as_matrix(const Tensor& weight) { return weight.reshape({weight.size(0), -1}); }
+// The same as matrices of all images, [groups, c, n * d * h * w].
+Tensor as_matrices_of_places(const Tensor& part, int64_t groups) {
+    return as_matrices(part, groups).permute({1, 2, 0, 3}).reshape({groups, part.size(1) / groups, -1});
+}
 
 // Whether one product per image fills its tiles.
 bool has_many_places(const Window& window) { return window.places() % 16 == 0 || window.places() >= 128; }
@@ -200,20 +223,18 @@ void forward(const Tensor& image, const Tensor& weight, const Tensor& bias, cons
         convolve_directly(image, taps_of(weight, p.groups), bias, out, window);
         return;
     }
-    const int64_t outputs = weight.size(0) / p.groups, step = images_at_once(window, image);
-    int64_t first_output = 0;
-    for_each_part(image, weight, out, p, window, step, [&](const Tensor& in, const Tensor& part, const Tensor& w) {
+    const c10::Scalar beta = bias.defined() ? 1 : 0;
+    for_each_part(image, weight, out, p, window, step_of(window, image, p.groups), [&](const Part& part) {
         Tensor added;
         if (bias.defined())
-            added = bias.narrow(0, first_output, outputs).reshape({outputs, 1});
-        first_output = (first_output + outputs) % weight.size(0);
-        const c10::Scalar beta = bias.defined() ? 1 : 0;
+            added = bias.narrow(0, part.first_output, part.groups * part.outputs).view({part.groups, part.outputs, 1});
+        const Tensor to = as_matrices(part.small, part.groups);
         if (is_plain(window) && has_many_places(window)) {
-            multiply({as_matrix(w).unsqueeze(0), as_matrices(in), as_matrices(part), added, 1, beta});
+            multiply({part.weights().unsqueeze(0), as_matrices(part.image, part.groups), to, added, 1, beta});
             return;
         }
-        const Tensor first = as_matrices(part.narrow(0, 0, 1)).squeeze(0);
-        multiply({as_matrix(w), unfolded(in, window), first, added, 1, beta, window.places(), part.stride(0)});
+        multiply({part.weights(), unfolded(part.image, window), to.select(0, 0), added, 1, beta, window.places(),
+                  part.small.stride(0)});
     });
 }
 
@@ -230,7 +251,7 @@ Window turned(const Window& window, int64_t outputs) {
 void backward_image(const Tensor& small, const Tensor& weight, const Tensor& image, const Parameters& p) {
     const Window window = window_of(image, weight, small, p), back = turned(window, weight.size(0) / p.groups);
     const auto type = image.scalar_type(), exact = compute_type(type);
-    // With a larger stride most taps are of zeros, which takes less time than launches for each group.
+    // With a larger stride most taps are of zeros, which takes less time than unfolding each group.
     const bool is_small_step = window.y.stride * window.x.stride == 1 || p.groups > 1;
     if (!is_plain(window) && is_small_step && back.y.padding >= 0 && back.x.padding >= 0 &&
         suits_direct(opencl_device(image), type, back, p.groups)) {
@@ -244,16 +265,16 @@ void backward_image(const Tensor& small, const Tensor& weight, const Tensor& ima
         image.copy_(sums);
         return;
     }
-    const int64_t step = images_at_once(window, image);
-    for_each_part(image, weight, small, p, window, step, [&](const Tensor& to, const Tensor& from, const Tensor& w) {
-        const Tensor transposed = as_matrix(w).t();
+    for_each_part(image, weight, small, p, window, step_of(window, image, p.groups), [&](const Part& part) {
+        const Tensor transposed = part.weights().transpose(1, 2);
         if (is_plain(window) && has_many_places(window)) {
-            multiply({transposed.unsqueeze(0), as_matrices(from), as_matrices(to)});
+            multiply(
+                {transposed.unsqueeze(0), as_matrices(part.small, part.groups), as_matrices(part.image, part.groups)});
             return;
         }
-        const Tensor columns = at::empty({window.taps(), to.size(0) * window.places()}, to.options());
-        multiply({transposed, as_matrix_of_places(from), columns});
-        fold(columns, to, window);
+        const Tensor columns = empty_columns(part.image, window);
+        multiply({transposed, as_matrices_of_places(part.small, part.groups), columns});
+        fold(columns, part.image, window);
     });
 }
 
@@ -265,18 +286,16 @@ void backward_weight(const Tensor& small, const Tensor& image, const Tensor& gra
         return;
     }
     const bool is_direct = suits_direct_weights(device, image.scalar_type(), window, image.size(0));
-    const int64_t step = is_direct ? image.size(0) : images_at_once(window, image);
-    int64_t parts_done = 0;
-    for_each_part(image, grad_weight, small, p, window, step,
-                  [&](const Tensor& in, const Tensor& from, const Tensor& to) {
-                      if (is_direct) {
-                          weight_gradient_directly(in, from, to, window);
-                          return;
-                      }
-                      const Tensor out = to.view({to.size(0), window.taps()});
-                      const bool is_first = parts_done++ < p.groups;
-                      multiply({as_matrix_of_places(from), unfolded(in, window).t(), out, out, 1, is_first ? 0 : 1});
-                  });
+    const Step step = is_direct ? Step{image.size(0), 1} : step_of(window, image, p.groups);
+    for_each_part(image, grad_weight, small, p, window, step, [&](const Part& part) {
+        if (is_direct) {
+            weight_gradient_directly(part.image, part.small, part.weight, window);
+            return;
+        }
+        const Tensor out = part.weight.view({part.groups, part.outputs, window.taps()});
+        multiply({as_matrices_of_places(part.small, part.groups), unfolded(part.image, window).transpose(1, 2), out,
+                  out, 1, part.first_image == 0 ? 0 : 1});
+    });
 }
 
 int64_t output_size(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation) {

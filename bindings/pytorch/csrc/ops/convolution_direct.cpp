@@ -298,7 +298,7 @@ bool has_enough_places(const Window& w) {
 }  // namespace
 
 bool suits_direct(const Device& device, c10::ScalarType type, const Window& w, int64_t groups) {
-    // Unfolding takes launches for each group.
+    // Groups have few rows: a product would compute tiles that are mostly empty.
     return has_kernels(device, type, w) && phase_size(w.x) <= band_columns && (groups > 1 || has_enough_places(w));
 }
 
