@@ -14,15 +14,18 @@ using at::Scalar;
 using at::Tensor;
 using at::TensorIterator;
 
-// same: the result has the type of the inputs. real: integers become floating-point numbers. floating and whole: as same, but the operator is
-// of floating-point numbers alone, or of integers and truth values.
-enum class Result { same, real, floating, whole };
+// same: the result has the type of the inputs. real: integers become floating-point numbers. floating, whole and integer: as same, but the
+// operator is of floating-point numbers alone, of integers and truth values, or of integers alone.
+enum class Result { same, real, floating, whole, integer };
 
 void check_inputs(c10::ScalarType type, Result result) {
     if (result == Result::floating)
         check_floating(type, "a pointwise operation");
     if (result == Result::whole)
         TORCH_CHECK_NOT_IMPLEMENTED(!is_floating(type), "opencl: an operation on bits has no kernel for ", type);
+    if (result == Result::integer)
+        TORCH_CHECK_NOT_IMPLEMENTED(at::isIntegralType(type, false),
+                                    "opencl: an operation on integers has no kernel for ", type);
 }
 
 Tensor& unary(const Tensor& a, Tensor& out, Result result, const char* expression) {
@@ -154,6 +157,8 @@ Tensor isnan(const Tensor& a) {
     X(logaddexp, floating, "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp(-fabs(a - b)))")                      \
     X(logaddexp2, floating,                                                                                            \
       "isinf(a) && a == b ? a : t_nan_max(a, b) + log1p(exp2(-fabs(a - b))) * (T)1.4426950408889634074")               \
+    X(gcd, integer, "t_gcd(a, b)")                                                                                     \
+    X(lcm, integer, "a == 0 || b == 0 ? (T)0 : t_abs((T)(a / t_gcd(a, b) * b))")                                       \
     X(heaviside, same, "a == 0 ? b : (T)(a > 0)")
 
 #define BINARY_TENSOR(X)                                                                                               \

@@ -1,16 +1,8 @@
 #include "kernels.h"
 
-#include <vector>
-
 namespace torch_opencl {
 namespace {
 
-struct Helper {
-    const char* name;
-    const char* source;
-};
-
-// Later ones may call earlier ones.
 constexpr Helper helpers[] = {
     {"t_div_floor",
      "inline T t_div_floor(T a, T b) {\n#if IS_FLOAT\n  if (b == 0) return a / b;\n  T m = fmod(a, b);\n"
@@ -31,6 +23,8 @@ constexpr Helper helpers[] = {
     {"t_nan_min",
      "inline T t_nan_min(T a, T b) {\n#if IS_FLOAT\n  return isnan(a) ? a : isnan(b) ? b : (a < b ? a : b);\n#else\n"
      "  return a < b ? a : b;\n#endif\n}\n"},
+    {"t_gcd",
+     "inline T t_gcd(T a, T b) {\n  while (b != 0) { T r = a % b; a = b; b = r; }\n  return a < 0 ? -a : a;\n}\n"},
     {"t_sign", "inline T t_sign(T a) { return (T)(a > 0) - (T)(a < 0); }\n"},
     {"t_abs", "inline T t_abs(T a) {\n#if IS_FLOAT\n  return fabs(a);\n#else\n  return a < 0 ? -a : a;\n#endif\n}\n"},
     {"t_sigmoid", "inline T t_sigmoid(T a) { return 1 / (1 + exp(-a)); }\n"},
@@ -74,12 +68,23 @@ constexpr Helper helpers[] = {
 
 }  // namespace
 
+namespace {
+
+// From the last one to the first, because a function calls earlier ones.
+void add_called(std::span<const Helper> table, const std::string& expression, std::string& text) {
+    for (auto helper = table.rbegin(); helper != table.rend(); ++helper)
+        if (expression.find(helper->name) != std::string::npos || text.find(helper->name) != std::string::npos)
+            text.insert(0, helper->source);
+}
+
+}  // namespace
+
 std::string helper_functions(const std::string& expression) {
     std::string text;
-    for (const Helper& helper : helpers)
-        if (expression.find(helper.name) != std::string::npos)
-            text += helper.source;
-    return text;
+    add_called(helpers, expression, text);
+    std::string special;
+    add_called(special_functions(), expression, special);
+    return text + special;
 }
 
 }  // namespace torch_opencl

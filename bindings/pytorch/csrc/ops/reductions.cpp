@@ -257,30 +257,9 @@ Tensor& norm_out(const Tensor& self, const std::optional<Scalar>& p, at::IntArra
     return vector_norm_out(self, p.value_or(2), dims, keep, std::nullopt, out);
 }
 
-// Of integers, which the CPU backend does not have but others do; floating-point numbers are counted on the CPU.
-Tensor histc(const Tensor& self, int64_t bins, const Scalar& least, const Scalar& greatest) {
-    TORCH_CHECK_NOT_IMPLEMENTED(at::isIntegralType(self.scalar_type(), false), "opencl: histc has no kernel for ",
-                                self.scalar_type());
-    TORCH_CHECK(bins > 0, "bins must be > 0, but got ", bins);
-    int64_t low = least.toLong(), high = greatest.toLong();
-    if (low == high && self.numel() > 0) {
-        low = self.min().item().toLong();
-        high = self.max().item().toLong();
-    }
-    if (low == high) {
-        --low;
-        ++high;
-    }
-    TORCH_CHECK(low < high, "max must be larger than min");
-    const Tensor all = self.reshape({-1}).to(at::kLong), is_counted = at::logical_and(all.ge(low), all.le(high));
-    const Tensor places = all.sub(low).mul(bins).floor_divide(high - low).clamp(0, bins - 1);
-    return at::zeros({bins}, all.options()).index_add(0, places, is_counted.to(at::kLong)).to(self.scalar_type());
-}
-
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-    m.impl(NATIVE("histc", torch_opencl::histc));
     m.impl(NATIVE_COMPLEX("sum.IntList_out", sum_out));
     m.impl(NATIVE_COMPLEX("mean.out", mean_out));
     m.impl(NATIVE("prod", prod));

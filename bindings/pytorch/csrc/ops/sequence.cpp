@@ -1,4 +1,4 @@
-// Ranges, triangles, running sums: elements that are computed from their own place.
+// Ranges and triangles: elements that are computed from their own place.
 #include "native.h"
 #include "pointwise.h"
 
@@ -6,6 +6,7 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/RangeUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/channel_shuffle_native.h>
 #include <torch/library.h>
 
@@ -59,8 +60,13 @@ Tensor& arange_out(const Scalar& start, const Scalar& end, const Scalar& step, T
     fill_by_place(out, "arange", "s0 + (T)i * s1", range_type(out), start, step);
     return out;
 }
-Tensor& linspace_out(const Scalar& start, const Scalar& end, int64_t steps, Tensor& out) {
+// The ends of a range of integers are integers.
+Scalar end_for(const Tensor& out, const Scalar& end) {
+    return at::isFloatingType(out.scalar_type()) ? end : Scalar(static_cast<int64_t>(end.toDouble()));
+}
+Tensor& linspace_out(const Scalar& given_start, const Scalar& given_end, int64_t steps, Tensor& out) {
     TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+    const Scalar start = end_for(out, given_start), end = end_for(out, given_end);
     if (out.numel() != steps)
         out.resize_({steps});
     const auto type = at::isFloatingType(out.scalar_type()) ? range_type(out) : at::kDouble;
@@ -73,6 +79,18 @@ Tensor& linspace_out(const Scalar& start, const Scalar& end, int64_t steps, Tens
     fill_by_place(out.narrow(0, half, steps - half), "linspace to end", "s0 - (T)(n0 - i) * s1", type, end, step,
                   steps - half - 1);
     return out;
+}
+Tensor& logspace_out(const Scalar& start, const Scalar& end, int64_t steps, double base, Tensor& out) {
+    TORCH_CHECK(steps >= 0, "number of steps must be non-negative");
+    const auto type = at::isFloatingType(out.scalar_type()) ? range_type(out) : at::kDouble;
+    check_supported(type, opencl_device(out).index, "logspace");
+    if (out.numel() != steps)
+        out.resize_({steps});
+    if (steps == 1)
+        return out.fill_(std::pow(base, start.toDouble()));
+    Tensor exponents = at::empty({steps}, out.options().dtype(type));
+    linspace_out(end_for(out, start), end_for(out, end), steps, exponents);
+    return out.copy_(at::pow(base, exponents));
 }
 Tensor& eye_out(int64_t n, int64_t m, Tensor& out) {
     TORCH_CHECK(n >= 0 && m >= 0, "n and m must be greater or equal to 0, got ", n, " and ", m);
@@ -119,45 +137,61 @@ Tensor& triu_out(const Tensor& self, int64_t diagonal, Tensor& out) {
     return triangle(self, diagonal, out, "triu", "c - r >= n0");
 }
 
-// One work-item per line along the dimension. It adds in double where it can, as the CPU does: each result is a sum of all elements before it.
-Tensor& running(const Tensor& self, int64_t wrapped, Tensor& out, const char* name, const char* identity,
-                const char* combine) {
-    at::native::resize_output(out, self.sizes());
-    if (out.numel() == 0)
+// The places of the elements of a triangle of rows x columns, row by row. T(t): the count of elements in the rows before row t of a triangle that
+// begins with an empty row.
+const char* const triangle_places = R"(
+inline long t_triangle(long t, long columns) {
+  return t <= 0 ? 0 : t <= columns ? t * (t - 1) / 2 : columns * (columns - 1) / 2 + (t - columns) * columns;
+}
+kernel void places(global X_T* out, long columns, long offset, long total, int upper) {
+  long c = get_global_id(0), r = get_global_id(1), first = offset + (upper ? 0 : 1);
+  // How many elements of this row, and of all rows before it, are left of the diagonal.
+  long left = clamp(r + first, 0L, columns), before = t_triangle(r + first, columns) - t_triangle(first, columns);
+  if (upper ? c < left : c >= left) return;
+  long at = upper ? r * columns - before + c - left : before + c;
+  STOREX(out, at, r);
+  STOREX(out, total + at, c);
+}
+)";
+struct Triangle {
+    int64_t rows, columns, offset, total;
+    bool is_upper;
+};
+Tensor triangle_indices(const Triangle& triangle, const at::TensorOptions& options) {
+    const Tensor out = at::empty({2, triangle.total}, options);
+    if (triangle.total == 0)
         return out;
-    const int64_t dim = at::maybe_wrap_dim(wrapped, self.dim());
-    const Tensor in = self.to(out.scalar_type()).contiguous();
-    const Tensor result = out.is_contiguous() ? out : at::empty(out.sizes(), out.options());
     const Device& device = opencl_device(out);
     const auto type = out.scalar_type();
-    check_supported(type, device.index, name);
-    int64_t inner = 1;
-    for (int64_t d = dim + 1; d < in.dim(); ++d)
-        inner *= in.size(d);
-    const int64_t n = in.dim() == 0 ? 1 : in.size(dim);
-    Kernel& kernel = kernel_of(device, std::string(name) + " " + short_name(type), "running", [&] {
-        const std::string elements = std::string("global ") + storage_name(type);
-        const bool is_wider = compute_type(type) == at::kFloat && device.has_double;
-        return compute_type_macros(type) + access_macros("X", type) + "typedef " + (is_wider ? "double" : "T") +
-               " A;\nkernel void running(" + elements + "* in, " + elements +
-               "* out, long n, long inner) {\n  long g = get_global_id(0), base = g / inner * n * inner + g % inner;\n "
-               " A acc = " +
-               identity + ";\n  for (long i = 0; i < n; ++i) { A x = LOADX(in, base + i * inner); acc = " + combine +
-               "; STOREX(out, base + i * inner, (T)acc); }\n}\n";
+    check_supported(type, device.index, "indices of a triangle");
+    Kernel& kernel = kernel_of(device, std::string("triangle places ") + short_name(type), "places", [&] {
+        return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) +
+               triangle_places;
     });
     Launch(device, kernel)
-        .read(in)
-        .written(result)
-        .value(n)
-        .value(inner)
-        .run({static_cast<size_t>(in.numel() / n), 1, 1});
-    return result.is_same(out) ? out : out.copy_(result);
+        .written(out)
+        .value(triangle.columns)
+        .value(triangle.offset)
+        .value(triangle.total)
+        .value(triangle.is_upper ? 1 : 0)
+        .run({static_cast<size_t>(triangle.columns), static_cast<size_t>(triangle.rows), 1});
+    return out;
 }
-Tensor& cumsum_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
-    return running(self, dim, out, "cumsum", "0", "acc + x");
+at::TensorOptions options_of(std::optional<at::ScalarType> type, std::optional<at::Layout> layout,
+                             std::optional<at::Device> device, std::optional<bool> pinned) {
+    return at::TensorOptions().dtype(type.value_or(at::kLong)).layout(layout).device(device).pinned_memory(pinned);
 }
-Tensor& cumprod_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
-    return running(self, dim, out, "cumprod", "1", "acc * x");
+Tensor tril_indices(int64_t rows, int64_t columns, int64_t offset, std::optional<at::ScalarType> type,
+                    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pinned) {
+    at::native::check_args(rows, columns, layout);
+    return triangle_indices({rows, columns, offset, at::native::get_tril_size(rows, columns, offset), false},
+                            options_of(type, layout, device, pinned));
+}
+Tensor triu_indices(int64_t rows, int64_t columns, int64_t offset, std::optional<at::ScalarType> type,
+                    std::optional<at::Layout> layout, std::optional<at::Device> device, std::optional<bool> pinned) {
+    at::native::check_args(rows, columns, layout);
+    const int64_t total = rows * columns - at::native::get_tril_size(rows, columns, offset - 1);
+    return triangle_indices({rows, columns, offset, total, true}, options_of(type, layout, device, pinned));
 }
 
 Tensor flip(const Tensor& self, at::IntArrayRef dims) {
@@ -224,8 +258,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("eye.m_out", eye_out));
     m.impl(NATIVE("tril.out", tril_out));
     m.impl(NATIVE("triu.out", triu_out));
-    m.impl(NATIVE("cumsum.out", cumsum_out));
-    m.impl(NATIVE("cumprod.out", cumprod_out));
+    m.impl(NATIVE("logspace.out", logspace_out));
+    m.impl("tril_indices", torch_opencl::tril_indices);
+    m.impl("triu_indices", torch_opencl::triu_indices);
     m.impl("kaiser_window", torch_opencl::kaiser_window);
     m.impl("kaiser_window.periodic", kaiser_window_periodic);
     m.impl("kaiser_window.beta", kaiser_window_beta);

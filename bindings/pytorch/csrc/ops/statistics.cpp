@@ -104,19 +104,27 @@ Tensor median(const Tensor& self) {
     return std::get<0>(at::median(self.reshape({-1}), 0, false));
 }
 
-Tensor bincount(const Tensor& self, const std::optional<Tensor>& weights, int64_t minlength) {
-    TORCH_CHECK(minlength >= 0, "minlength should be >= 0");
-    TORCH_CHECK_NOT_IMPLEMENTED(self.dim() == 1 && self.numel() > 0 && at::isIntegralType(self.scalar_type(), false),
-                                "opencl: bincount of ", self.sizes());
-    const bool has_weights = weights && weights->defined();
-    TORCH_CHECK(!has_weights || weights->sizes() == self.sizes(),
-                "weights should be 1-d and have the same length as input");
-    TORCH_CHECK(self.min().item().toLong() >= 0, "bincount only supports 1-d non-negative integral inputs.");
-    const int64_t bins = std::max(minlength, self.max().item().toLong() + 1);
-    const auto type = !has_weights ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
-    const Tensor counts = at::zeros({bins}, self.options().dtype(type));
-    return counts.index_add(0, self.to(at::kLong),
-                            has_weights ? weights->to(type) : at::ones(self.sizes(), counts.options()));
+// NaN is sorted last: the elements before it are counted.
+std::tuple<Tensor&, Tensor&> nanmedian_dim_out(const Tensor& self, int64_t wrapped, bool keepdim, Tensor& values,
+                                               Tensor& indices) {
+    if (!at::isFloatingType(self.scalar_type()) || self.dim() == 0)
+        return median_dim_out(self, wrapped, keepdim, values, indices);
+    check_type(self.scalar_type(), values);
+    check_type(at::kLong, indices);
+    TORCH_CHECK_NOT_IMPLEMENTED(self.numel() > 0, "opencl: nanmedian of ", self.sizes());
+    const int64_t dim = at::maybe_wrap_dim(wrapped, self.dim());
+    const auto [sorted, places] = at::sort(self, true, dim, false);
+    const Tensor numbers = at::eq(self, self).sum(dim, true, at::kLong);
+    const Tensor middle = numbers.sub(1).clamp_min_(0).floor_divide_(2);
+    const auto at_middle = [&](const Tensor& all) {
+        const Tensor each = all.gather(dim, middle);
+        return keepdim ? each : each.squeeze(dim);
+    };
+    return given({at_middle(sorted), at_middle(places)}, values, indices);
+}
+Tensor nanmedian(const Tensor& self) {
+    TORCH_CHECK_NOT_IMPLEMENTED(self.numel() > 0, "opencl: nanmedian of no elements");
+    return std::get<0>(at::nanmedian(self.reshape({-1}), 0, false));
 }
 
 }  // namespace
@@ -131,7 +139,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("kthvalue.values", kthvalue_out));
     m.impl(NATIVE("median", torch_opencl::median));
     m.impl(NATIVE("median.dim_values", median_dim_out));
-    m.impl(NATIVE("bincount", torch_opencl::bincount));
+    m.impl(NATIVE("nanmedian", torch_opencl::nanmedian));
+    m.impl(NATIVE("nanmedian.dim_values", nanmedian_dim_out));
 }
 
 }  // namespace torch_opencl
