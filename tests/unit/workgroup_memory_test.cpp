@@ -274,6 +274,42 @@ TEST(Rows, BasesBelowZero_KeepTheLanesOfSignedIndices) {
     EXPECT_NE(code("uint").find("zext i32"), std::string::npos) << code("uint");
 }
 
+// The remainder of an index is extended as an unsigned number, and so is its absolute value. The index itself may be negative.
+TEST(Rows, BasesBelowZero_KeepTheLanesOfRemainders) {
+    for (const char* const place :
+         {"abs((int)get_local_id(0) + from)", "((int)get_local_id(0) + from) % count + count"}) {
+        Compiled program(std::string("kernel void k(global float* a, int from, int count) { a[") + place + "] = 1; }");
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.scalar_loops, 0u);
+        EXPECT_TRUE(has(program, "icmp sge i64")) << program.optimised();
+    }
+}
+
+TEST(Rows, OfPeriodicGrids_AreRight) {
+    constexpr int w = 48, h = 3;
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int w, int h) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            int sum = 0;
+            for (int d = -1; d <= 1; ++d)
+                sum = 3 * sum + in[(y + d + h) % h * w + (x - 1 - d + w) % w];
+            out[y * w + x] = sum;
+        })");
+    std::vector<int> in(w * h), out(w * h), expected(w * h);
+    std::iota(in.begin(), in.end(), 1);
+    for (int y = 0; y < h; ++y)
+        for (int x = 0; x < w; ++x)
+            for (int d = -1; d <= 1; ++d) {
+                int& sum = expected[static_cast<size_t>(y * w + x)];
+                sum = 3 * sum + in[static_cast<size_t>((y + d + h) % h * w + (x - 1 - d + w) % w)];
+            }
+    for (const bool is_specialised : {false, true}) {
+        ASSERT_EQ(program.prepare("k", is_specialised, {24, 1, 1}), "");
+        program.run({2, {w, h, 1}, {24, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(w).add(h));
+        EXPECT_EQ(out, expected);
+    }
+}
+
 TEST(Rows, BasesBelowZero_AreRight) {
     constexpr int w = 64, h = 8;
     Compiled program(tile);
@@ -289,6 +325,51 @@ TEST(Rows, BasesBelowZero_AreRight) {
         program.run({2, {w, h, 1}, {16, 4, 1}}, Arguments().add(a.data()).add(b.data()).add(w));
         EXPECT_EQ(b, expected);
     }
+}
+
+std::string backward_rows(const std::string& type) {
+    return "kernel void k(global const " + type + "* in, global " + type + R"(* out, int from, int count) {
+        const int i = get_global_id(0), j = from - i;
+        if (j >= 0 && j < count) out[j] = in[j] + in[i];
+    })";
+}
+
+TEST(Rows, Backwards_AreRowsUnderMasks) {
+    Compiled wide(backward_rows("uchar"), processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_FALSE(has(wide, "masked.gather")) << wide.optimised();
+    EXPECT_FALSE(has(wide, "masked.scatter")) << wide.optimised();
+}
+
+template <class T>
+void expect_backward_rows(const std::string& type) {
+    constexpr int items = 64;
+    for (const std::string processor : {"", "haswell", "x86-64-v2"}) {
+        if (processor == "haswell" && __builtin_cpu_supports("avx2") == 0)
+            continue;
+        Compiled program(backward_rows(type), processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        std::vector<T> in(items);
+        std::iota(in.begin(), in.end(), T{1});
+        for (const int from : {63, 40, 7, 0, -5, 70, 100, 140})
+            for (const int count : {64, 33, 3, 0}) {
+                std::vector<T> out(items), expected(items);
+                for (int i = 0; i < items; ++i)
+                    if (const int j = from - i; j >= 0 && j < count)
+                        expected[static_cast<size_t>(j)] =
+                            static_cast<T>(in[static_cast<size_t>(j)] + in[static_cast<size_t>(i)]);
+                program.run({1, {items, 1, 1}, {32, 1, 1}},
+                            Arguments().add(in.data()).add(out.data()).add(from).add(count));
+                EXPECT_EQ(out, expected) << processor << ' ' << type << ' ' << from << ' ' << count;
+            }
+    }
+}
+
+TEST(Rows, Backwards_AreRight) {
+    expect_backward_rows<uint8_t>("uchar");
+    expect_backward_rows<int16_t>("short");
+    expect_backward_rows<float>("float");
+    expect_backward_rows<double>("double");
 }
 
 // Work-items whose index wraps around read other elements than their neighbours.

@@ -8,6 +8,7 @@
 #include "narrow_counters.h"
 #include "natural_loops.h"
 #include "private_arrays.h"
+#include "search_loops.h"
 #include "warp_loops.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -102,6 +103,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(KeepWarpLoops());
     small.addPass(MoveInvariantPlaces());
     small.addPass(UnrollForPrivateArrays());
+    small.addPass(KeepSearchLoops());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));

@@ -5,6 +5,7 @@
 #include "lane_types.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Module.h>
 
@@ -132,7 +133,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     access.group = {&instruction};
     if (access.step < -1 || access.step > std::min<int64_t>(lane_step_max, lanes_))
         return std::nullopt;
-    access.takes_mask = access.is_consecutive() && has_masked_form(instruction);
+    access.takes_mask = std::abs(access.step) == 1 && has_masked_form(instruction);
     access.is_slow_under_mask = is_slow_under_mask(instruction);
     if (access.step > 1)
         find_group(instruction, access, bytes);

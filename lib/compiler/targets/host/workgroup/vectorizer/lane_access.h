@@ -33,7 +33,7 @@ struct LaneAccess {
     int64_t span = 0;
     llvm::SmallVector<llvm::Instruction*, 4> group;  // by address; only this access when it is in no group
 
-    bool takes_mask = false;  // consecutive, and the processor has an instruction for some of the lanes
+    bool takes_mask = false;  // forwards or backwards, and the processor has an instruction for some of the lanes
     bool is_slow_under_mask = false;  // a store of some lanes takes ten times as long as one of all
 
     [[nodiscard]] bool is_consecutive() const { return step == 1; }

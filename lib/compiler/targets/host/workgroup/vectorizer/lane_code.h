@@ -159,6 +159,7 @@ private:
                             llvm::Value* mask);
     llvm::Value* load_part(llvm::Type& type, llvm::Align align, llvm::Value* address, int64_t distance,
                            llvm::Value* mask);
+    llvm::Value* lowest_of_backward_row(llvm::Type& type, llvm::Value* first);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
     void store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask);

@@ -178,19 +178,28 @@ LaneCode::TwoWays LaneCode::branch_on(llvm::Value* condition) {
     return ways;
 }
 
+// The address of the last lane, where each lane's address is one element below that of the lane before.
+llvm::Value* LaneCode::lowest_of_backward_row(llvm::Type& type, llvm::Value* first) {
+    const int64_t elements = 1 - static_cast<int64_t>(width_);
+    return builder_.CreateGEP(&type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
+}
+
 llvm::Value* LaneCode::load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask) {
-    llvm::Type* type = wide(load.getType());
-    if (mask && access.takes_mask)
-        return builder_.CreateMaskedLoad(type, first, alignment_of_row(load), repeated(mask, *load.getType()),
+    if (!mask || !access.takes_mask)
+        return load_with_step(builder_, load, access, first, width_);
+    llvm::Type* const type = wide(load.getType());
+    const auto masked = [&](llvm::Value* from, llvm::Value* lanes) {
+        return builder_.CreateMaskedLoad(type, from, alignment_of_row(load), repeated(lanes, *load.getType()),
                                          llvm::Constant::getNullValue(type));
-    return load_with_step(builder_, load, access, first, width_);
+    };
+    if (access.is_consecutive())
+        return masked(first, mask);
+    llvm::Value* const last = lowest_of_backward_row(*load.getType(), first);
+    return reversed(builder_, masked(last, reversed(builder_, mask, width_)), width_);
 }
 
 void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask) {
     llvm::Type* type = store.getValueOperand()->getType();
-    const auto moved_by = [&](int64_t elements) {
-        return builder_.CreateGEP(type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
-    };
     if (access.step > 1) {
         llvm::SmallVector<llvm::Value*, lane_step_max> values;
         llvm::Align align = store.getAlign();
@@ -199,13 +208,16 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
             values.push_back(vector(its->getValueOperand()));
             align = std::min(align, its->getAlign());
         }
-        store_group(builder_, values, moved_by(elements_between(store, *access.group.front())), align, width_);
+        const int64_t elements = elements_between(store, *access.group.front());
+        llvm::Value* const front = builder_.CreateGEP(type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
+        store_group(builder_, values, front, align, width_);
         return;
     }
     llvm::Value* value = vector(store.getValueOperand());
     if (access.step == -1) {
         value = reversed(builder_, value, width_);
-        first = moved_by(1 - static_cast<int64_t>(width_));
+        first = lowest_of_backward_row(*type, first);
+        mask = mask && access.takes_mask ? reversed(builder_, mask, width_) : mask;
     }
     if (mask && access.takes_mask)
         builder_.CreateMaskedStore(value, first, alignment_of_row(store), repeated(mask, *type));

@@ -12,6 +12,7 @@
 #include "lane_shape_values.h"
 #include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "unsigned_extensions.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/DataLayout.h>
@@ -32,29 +33,6 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
         const LaneShape shape = shapes.of(operand.get());
         return shape.kind == LaneShape::Kind::unknown || shape.is_uniform();
     });
-}
-
-// Whether `value`, or a number computed from it, may be extended as an unsigned number. Values are followed only through instructions for
-// which this analysis has rules: not through memory, comparisons and sign extensions. More than `values_max` values count as yes.
-bool is_extended_as_unsigned(const llvm::Instruction& value) {
-    constexpr size_t values_max = 32;
-    llvm::SmallPtrSet<const llvm::Instruction*, 16> seen{&value};
-    llvm::SmallVector<const llvm::Instruction*> todo{&value};
-    while (!todo.empty()) {
-        for (const llvm::User* user : todo.pop_back_val()->users()) {
-            const auto* instruction = llvm::cast<llvm::Instruction>(user);
-            if (const auto* extension = llvm::dyn_cast<llvm::ZExtInst>(instruction);
-                extension && !extension->hasNonNeg())
-                return true;
-            const bool is_followed = instruction->getType()->isIntegerTy() && !llvm::isa<llvm::CmpInst>(instruction) &&
-                                     !llvm::isa<llvm::SExtInst>(instruction) && !instruction->mayReadOrWriteMemory();
-            if (is_followed && seen.insert(instruction).second)
-                todo.push_back(instruction);
-        }
-        if (seen.size() > values_max)
-            return true;
-    }
-    return false;
 }
 
 // Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
