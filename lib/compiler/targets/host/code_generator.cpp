@@ -17,6 +17,7 @@
 #include "machine/retarget.h"
 #include "mask_words.h"
 #include "masked_memory.h"
+#include "masked_minimums.h"
 #include "minimum_zeros.h"
 #include "module/diagnostics.h"
 #include "module/reachable.h"
@@ -153,6 +154,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized)
             permute_small_tables(function, machine);
         lower_masked_memory(function, target);
+        if (options.is_optimized)
+            mask_minimums(function, machine);
         ignore_order_of_zeros(function);
         round_halves_to_even(function);
         if (options.is_optimized)
