@@ -139,9 +139,9 @@ std::optional<Words> words_of(const CompileInput& input, const BuildOptions& opt
     return words;
 }
 
-class Action final : public clang::EmitLLVMOnlyAction {
+class CodeAction final : public clang::EmitLLVMOnlyAction {
 public:
-    Action(llvm::LLVMContext& context, const std::optional<Words>& words)
+    CodeAction(llvm::LLVMContext& context, const std::optional<Words>& words)
         : clang::EmitLLVMOnlyAction(&context), words_(words) {}
 
 protected:
@@ -168,7 +168,7 @@ public:
         POLDER_TRY(configure(arguments));
         auto reads = std::make_shared<DiskReads>();
         instance_.addDependencyCollector(reads);
-        Action action(context, words_);
+        CodeAction action(context, words_);
         if (!instance_.ExecuteAction(action))
             return fail(Status::compile_program_failure);
         std::unique_ptr<llvm::Module> module = action.takeModule();

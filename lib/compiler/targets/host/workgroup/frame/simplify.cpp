@@ -4,6 +4,7 @@
 
 #include "accumulators.h"
 #include "analyses.h"
+#include "counter_widths.h"
 #include "invariant_places.h"
 #include "narrow_counters.h"
 #include "natural_loops.h"
@@ -21,7 +22,6 @@
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Scalar/IndVarSimplify.h>
 #include <llvm/Transforms/Scalar/JumpThreading.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopDeletion.h>
@@ -98,7 +98,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
     llvm::LoopPassManager small;
-    small.addPass(llvm::IndVarSimplifyPass());
+    small.addPass(SimplifyCounters());
     small.addPass(llvm::LoopDeletionPass());
     small.addPass(KeepWarpLoops());
     small.addPass(MoveInvariantPlaces());
@@ -106,6 +106,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(KeepSearchLoops());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
+    passes.addPass(ShowNarrowComparisons());
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     // Without PRE (partial redundancy elimination). LLVM would compute a value on each of the two sides of a branch that varies between
     // work-items, and join both values in a phi. Uniformity could not see that all work-items have the same value.
