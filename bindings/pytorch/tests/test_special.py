@@ -53,12 +53,12 @@ def gradients(function, device, *tensors):
     return [result.detach(), *(leaf.grad for leaf in leaves)]
 
 
-def check(function, device, *tensors):
+def check(function, device, *tensors, atol=1e-5):
     torch.opencl.reset_fallbacks()
     got = gradients(function, device, *tensors)
     assert torch.opencl.fallbacks() == {}
     for a, b in zip(got, gradients(function, "cpu", *tensors), strict=True):
-        torch.testing.assert_close(a.cpu(), b, rtol=1e-4, atol=1e-5, equal_nan=True)
+        torch.testing.assert_close(a.cpu(), b, rtol=1e-4, atol=atol, equal_nan=True)
 
 
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, INF])
@@ -130,3 +130,51 @@ def test_fractional_pooling(device):
         check(lambda y: pool(y.transpose(-1, -2).contiguous().transpose(-1, -2), window, output_size=sizes, _random_samples=samples.to(y.device)), device, x)
         places = [pool(y, window, output_size=sizes, _random_samples=samples.to(y.device), return_indices=True)[1] for y in (x.to(device), x)]
         assert torch.equal(places[0].cpu(), places[1])
+
+
+@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("aligned", [False, True])
+def test_grid_sample(dims, mode, padding, aligned, device):
+    if dims == 3 and mode == "bicubic":
+        pytest.skip("of images alone")
+    torch.manual_seed(1)
+    image, grid = torch.randn(2, 3, *(5, 6, 7)[3 - dims:]), 1.5 * torch.randn(2, *(4, 3, 5)[3 - dims:], dims)
+    options = dict(mode=mode, padding_mode=padding, align_corners=aligned)
+    grid[0, 0], grid[1, 0] = 0.25, 40.0
+    check(lambda x, g: F.grid_sample(x, g, **options), device, image, grid, atol=1e-4)
+    check(lambda x, g: F.grid_sample(x.transpose(-1, -2), g.transpose(1, 2), **options), device, image, grid, atol=1e-4)
+    check(lambda x, g: F.grid_sample(x[..., :1], g, **options), device, image, grid, atol=1e-4)
+    # The CPU computes each step in half precision.
+    half, places = image.half(), grid.half()
+    got = F.grid_sample(half.to(device), places.to(device), **options)
+    torch.testing.assert_close(got.cpu(), F.grid_sample(half.float(), places.float(), **options).half(), rtol=2e-3, atol=2e-3)
+
+
+def test_gradients_of_windows_of_one_dimension(device):
+    torch.manual_seed(1)
+    x = torch.randn(4, 11, 3)
+    for size, step in ((3, 1), (3, 2), (2, 4), (11, 1), (1, 1)):
+        check(lambda y: y.unfold(1, size, step), device, x)
+        check(lambda y: y.transpose(0, 1).unfold(0, size, step), device, x)
+    check(lambda y: y[0, 0, 0].unfold(0, 1, 1), device, x)
+
+
+def test_operators_of_others(device):
+    torch.manual_seed(1)
+    x = torch.randn(4, 3)
+    check(lambda y: torch.renorm(y, 2, 0, 1.0) + torch.renorm(y, INF, 1, 0.5), device, x)
+    check(lambda y: torch.cross(y, y.flip(0), dim=1), device, x)
+    check(lambda y: torch.rsub(y, y[0], alpha=2), device, x)
+    check(lambda y: F.rrelu(y, 0.1, 0.3, training=False), device, x)
+    y = x.to(device).requires_grad_()
+    out = F.rrelu(y, 0.1, 0.3, training=True)
+    out.sum().backward()
+    slopes = (out / y)[y < 0]
+    assert ((slopes >= 0.1) & (slopes <= 0.3)).all() and torch.equal(out[y > 0], y[y > 0])
+    torch.testing.assert_close(y.grad, (out / y).detach())
+    numbers = torch.tensor([0, -0.0, 1, 0.75, -3, 1e-40, 3e38, INF, -INF, NAN])
+    for a, b in zip(torch.frexp(numbers.to(device)), torch.frexp(numbers)):
+        torch.testing.assert_close(a.cpu()[:7], b[:7], rtol=0, atol=0)
+    assert torch.opencl.fallbacks() == {}

@@ -224,12 +224,21 @@ Tensor where(const Tensor& condition, const Tensor& a, const Tensor& b) {
     TORCH_CHECK(condition.scalar_type() == at::kBool || condition.scalar_type() == at::kByte,
                 "where expected condition to be a boolean tensor, but got a tensor with dtype ",
                 condition.scalar_type());
-    const auto sizes = at::infer_size(condition.sizes(), at::infer_size(a.sizes(), b.sizes()));
     const at::Device device = condition.is_privateuseone() ? condition.device()
                               : a.is_privateuseone()       ? a.device()
                                                            : b.device();
-    Tensor out = at::empty(sizes, a.options().dtype(at::result_type(a, b)).device(device));
-    return where_out(condition.device() == device ? condition : condition.to(device), a, b, out);
+    const auto type = at::result_type(a, b);
+    auto iter = at::TensorIteratorConfig()
+                    .check_all_same_dtype(false)
+                    .add_owned_output(Tensor())
+                    .add_owned_const_input(condition.device() == device ? condition : condition.to(device))
+                    .add_owned_const_input(a)
+                    .add_owned_const_input(b)
+                    .declare_static_dtype_and_device(type, device)
+                    .allow_cpu_scalars(true)
+                    .build();
+    pointwise(iter, "a != 0 ? b : c", type);
+    return iter.output();
 }
 
 Tensor& masked_fill_scalar_(Tensor& self, const Tensor& mask, const Scalar& value) {

@@ -344,6 +344,8 @@ Tensor convolution(const Tensor& input, const Tensor& weight, const std::optiona
         forward(in, w, added, out, p);
     if (transposed && added.defined())
         out.add_(added.reshape({1, -1, 1, 1, 1}));
+    // Contiguous, whatever the order of the input: PyTorch has decided so for all devices whose convolutions it does not know, and compiled
+    // code checks it (decision 304).
     return shallow(out, input);
 }
 

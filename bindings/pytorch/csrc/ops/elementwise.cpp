@@ -214,6 +214,8 @@ Tensor& sub_out(const Tensor& a, const Tensor& b, const Scalar& alpha, Tensor& o
                          : binary(a, b, out, Result::same, "a - s0 * b", alpha);
 }
 
+Tensor rsub(const Tensor& a, const Tensor& b, const Scalar& alpha) { return at::sub(b, a, alpha); }
+
 Tensor& div_mode_out(const Tensor& a, const Tensor& b, std::optional<c10::string_view> mode, Tensor& out) {
     if (!mode)
         return div_out(a, b, out);
@@ -323,6 +325,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("nan_to_num.out", nan_to_num_out));
     m.impl(NATIVE_COMPLEX("add.out", add_out));
     m.impl(NATIVE_COMPLEX("sub.out", sub_out));
+    m.impl(NATIVE_COMPLEX("rsub.Tensor", torch_opencl::rsub));
     m.impl(NATIVE_COMPLEX("div.out_mode", div_mode_out));
     m.impl(NATIVE_COMPLEX("floor_divide.out", floor_divide_out));
     m.impl(NATIVE_COMPLEX("floor_divide", floor_divide));

@@ -1,7 +1,9 @@
 // Windows of images as columns and back, and pools undone: copies and sums of views.
 #include "native.h"
+#include "pointwise.h"
 
 #include <ATen/Functions.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/native/im2col_shape_check.h>
 #include <torch/library.h>
 
@@ -93,10 +95,50 @@ Tensor max_unpool3d(const Tensor& self, const Tensor& indices, IntArrayRef size,
     return max_unpool(self, indices, size);
 }
 
+// The gradient of Tensor.unfold, whose windows are of one dimension: each element of the input adds its places in the windows that have it.
+const char* const windows_gradient = R"(
+kernel void add_windows(global const X_T* grad, global X_T* out, long length, long inner, long windows, long size, long step) {
+  long j = get_global_id(0), i = get_global_id(1), o = get_global_id(2);
+  long first = i < size ? 0 : (i - size) / step + 1, last = min(i / step, windows - 1);
+  T sum = 0;
+  for (long w = first; w <= last; ++w) sum += LOADX(grad, ((o * windows + w) * inner + j) * size + i - w * step);
+  STOREX(out, (o * length + i) * inner + j, sum);
+}
+)";
+Tensor unfold_backward(const Tensor& grad, IntArrayRef sizes, int64_t wrapped, int64_t size, int64_t step) {
+    Tensor out = at::empty(sizes, grad.options());
+    if (sizes.empty() || out.numel() == 0 || grad.numel() == 0)
+        return sizes.empty() && size > 0 ? out.copy_(grad.select(0, 0)) : out.zero_();
+    const int64_t dim = at::maybe_wrap_dim(wrapped, static_cast<int64_t>(sizes.size()));
+    int64_t inner = 1;
+    for (size_t d = static_cast<size_t>(dim) + 1; d < sizes.size(); ++d)
+        inner *= sizes[d];
+    const int64_t length = out.size(dim);
+    const Device& device = opencl_device(grad);
+    const auto type = grad.scalar_type();
+    check_supported(type, device.index, "unfold_backward");
+    Kernel& kernel = kernel_of(device, std::string("add windows ") + short_name(type), "add_windows", [&] {
+        return compute_type_macros(type) + access_macros("X", type) + "#define X_T " + storage_name(type) +
+               windows_gradient;
+    });
+    Launch(device, kernel)
+        .read(grad.contiguous())
+        .written(out)
+        .value(length)
+        .value(inner)
+        .value(grad.size(dim))
+        .value(size)
+        .value(step)
+        .run({static_cast<size_t>(inner), static_cast<size_t>(length),
+              static_cast<size_t>(out.numel() / length / inner)});
+    return out;
+}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("im2col", im2col));
+    m.impl(NATIVE("unfold_backward", torch_opencl::unfold_backward));
     m.impl(NATIVE("col2im", col2im));
     m.impl(NATIVE("max_unpool2d", max_unpool2d));
     m.impl(NATIVE("max_unpool3d", max_unpool3d));

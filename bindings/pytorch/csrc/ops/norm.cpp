@@ -1,5 +1,6 @@
 // Layer, batch and group normalization. Statistics take one kernel of rows or channels; the elements are pointwise kernels with
 // broadcast statistics.
+#include "formats.h"
 #include "native.h"
 #include "rows.h"
 
@@ -10,6 +11,7 @@ namespace torch_opencl {
 namespace {
 
 using at::Tensor;
+using Optional = std::optional<Tensor>;
 
 Tensor or_none(const std::optional<Tensor>& tensor) { return tensor ? *tensor : Tensor(); }
 
@@ -317,12 +319,9 @@ bool is_of_one_type(const BatchParameters& parameters) {
     return true;
 }
 
-std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::optional<Tensor>& weight,
-                                              const std::optional<Tensor>& bias,
-                                              const std::optional<Tensor>& running_mean,
-                                              const std::optional<Tensor>& running_var, bool training, double momentum,
-                                              double eps) {
-    const Tensor in = input.contiguous();
+std::tuple<Tensor, Tensor, Tensor> batch_norm_of_dense(const Tensor& in, const Optional& weight, const Optional& bias,
+                                                       const Optional& running_mean, const Optional& running_var,
+                                                       bool training, double momentum, double eps) {
     Tensor out = at::empty(in.sizes(), in.options());
     const auto compute = compute_type(in.scalar_type());
     if (!training) {
@@ -338,7 +337,7 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::op
     if (or_none(running_mean).defined() && or_none(running_var).defined() &&
         !(running_mean->is_contiguous() && running_var->is_contiguous())) {
         const Tensor dense_mean = running_mean->contiguous(), dense_var = running_var->contiguous();
-        const auto results = batch_norm(in, weight, bias, dense_mean, dense_var, training, momentum, eps);
+        const auto results = batch_norm_of_dense(in, weight, bias, dense_mean, dense_var, training, momentum, eps);
         running_mean->copy_(dense_mean);
         running_var->copy_(dense_var);
         return results;
@@ -358,12 +357,18 @@ std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const std::op
     }
     return {out, mean, invstd};
 }
+std::tuple<Tensor, Tensor, Tensor> batch_norm(const Tensor& input, const Optional& weight, const Optional& bias,
+                                              const Optional& running_mean, const Optional& running_var, bool training,
+                                              double momentum, double eps) {
+    auto [out, mean, invstd] =
+        batch_norm_of_dense(input.contiguous(), weight, bias, running_mean, running_var, training, momentum, eps);
+    return {in_format_of(input, out), mean, invstd};
+}
 
-std::tuple<Tensor, Tensor, Tensor>
-batch_norm_backward(const Tensor& grad, const Tensor& input, const std::optional<Tensor>& weight,
-                    const std::optional<Tensor>& running_mean, const std::optional<Tensor>& running_var,
-                    const std::optional<Tensor>& save_mean, const std::optional<Tensor>& save_invstd, bool training,
-                    double eps, std::array<bool, 3> mask) {
+std::tuple<Tensor, Tensor, Tensor> batch_norm_backward(const Tensor& grad, const Tensor& input, const Optional& weight,
+                                                       const Optional& running_mean, const Optional& running_var,
+                                                       const Optional& save_mean, const Optional& save_invstd,
+                                                       bool training, double eps, std::array<bool, 3> mask) {
     check_type(input.scalar_type(), grad);
     const Tensor in = input.contiguous(), g = grad.contiguous();
     const auto compute = compute_type(in.scalar_type());
@@ -433,7 +438,7 @@ std::tuple<Tensor, Tensor, Tensor> group_norm(const Tensor& input, const std::op
     };
     normalize(out.view(groups.x.sizes()), groups.x, groups.mean, groups.rstd, parameter(weight), parameter(bias),
               compute_type(in.scalar_type()));
-    return {out, mean, rstd};
+    return {in_format_of(input, out), mean, rstd};
 }
 
 std::tuple<Tensor, Tensor, Tensor> group_norm_backward(const Tensor& grad, const Tensor& input, const Tensor& mean,

@@ -1,5 +1,6 @@
 // Pooling over two and three dimensions; two are planes of one layer. A gradient is collected by each place of the image from the
 // windows that it lies in, so that no two work-items add to one place.
+#include "formats.h"
 #include "native.h"
 #include "pointwise.h"
 
@@ -272,7 +273,7 @@ std::tuple<Tensor, Tensor> max_pool3d(const Tensor& image, IntArrayRef kernel, I
                                       IntArrayRef dilation, bool ceil_mode) {
     Tensor out = at::empty({0}, image.options()), indices = at::empty({0}, image.options().dtype(at::kLong));
     torch_opencl::max_pool3d_out(image, kernel, stride, padding, dilation, ceil_mode, out, indices);
-    return {out, indices};
+    return {in_format_of(image, out), in_format_of(image, indices)};
 }
 Tensor max_pool3d_backward(const Tensor& grad, const Tensor& image, IntArrayRef kernel, IntArrayRef stride,
                            IntArrayRef padding, IntArrayRef dilation, bool ceil_mode, const Tensor& indices) {
@@ -332,7 +333,8 @@ Tensor adaptive_avg_pool(const Tensor& image, IntArrayRef output_size) {
     const Tensor in = image.contiguous();
     Launch launch = launch_of(in, "adaptive_pool");
     run_windows(launch.read(in).written(out), pool_of(dims, in, out, {1}, {}, {}, {}), out);
-    return out;
+    // Of volumes the CPU's results are contiguous.
+    return dims == 2 ? in_format_of(image, out) : out;
 }
 template <size_t dims>
 Tensor adaptive_avg_pool_backward(const Tensor& grad, const Tensor& image) {

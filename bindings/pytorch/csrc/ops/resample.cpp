@@ -2,6 +2,7 @@
 // kernels: a pixel of the result is a sum of up to 4 x 4 pixels, and the gradient of a pixel is the sum over the results that it is
 // part of, in a range of rows and columns. A dimension's rule is the choice of `source` and of that range. One dimension is an image
 // of one row. Three are two passes: over each layer, and over the images whose rows are the layers.
+#include "formats.h"
 #include "native.h"
 #include "pointwise.h"
 
@@ -268,7 +269,7 @@ Tensor& pad_grad_out(const Tensor& grad, const Tensor& self, IntArrayRef padding
 template <Rule rule>
 Tensor pad(const Tensor& self, IntArrayRef padding) {
     Tensor out = at::empty({0}, self.options());
-    return pad_out<rule>(self, padding, out);
+    return in_format_of(self, pad_out<rule>(self, padding, out));
 }
 template <Rule rule>
 Tensor pad_grad(const Tensor& grad, const Tensor& self, IntArrayRef padding) {
@@ -423,6 +424,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE("reflection_pad2d_backward.grad_input", pad_grad_out<Rule::reflect>));
     m.impl(NATIVE("replication_pad1d.out", pad_out<Rule::replicate>));
     m.impl(NATIVE("replication_pad1d_backward.grad_input", pad_grad_out<Rule::replicate>));
+    m.impl(NATIVE("replication_pad2d", pad<Rule::replicate>));
     m.impl(NATIVE("replication_pad2d.out", pad_out<Rule::replicate>));
     m.impl(NATIVE("replication_pad2d_backward", pad_grad<Rule::replicate>));
     m.impl(NATIVE("replication_pad2d_backward.grad_input", pad_grad_out<Rule::replicate>));

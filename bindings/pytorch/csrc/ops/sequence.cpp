@@ -1,4 +1,5 @@
 // Ranges and triangles: elements that are computed from their own place.
+#include "formats.h"
 #include "native.h"
 #include "pointwise.h"
 
@@ -8,6 +9,8 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TensorFactories.h>
 #include <ATen/ops/channel_shuffle_native.h>
+#include <ATen/ops/pixel_shuffle_native.h>
+#include <ATen/ops/pixel_unshuffle_native.h>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -206,7 +209,11 @@ Tensor flip(const Tensor& self, at::IntArrayRef dims) {
     for (int64_t dim : wrapped)
         if (self.dim() > 0 && self.size(dim) > 1)
             out = out.index_select(dim, at::arange(self.size(dim) - 1, -1, -1, self.options().dtype(at::kLong)));
-    return out.is_same(self) ? self.clone() : out;
+    if (out.is_same(self))
+        return self.clone();
+    // The order of the input, as on the CPU.
+    const Tensor like = at::empty_like(self);
+    return like.strides() == out.strides() ? out : like.copy_(out);
 }
 
 Tensor rolled(const Tensor& self, int64_t shift, int64_t dim) {
@@ -227,9 +234,15 @@ Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
     return out;
 }
 
-// PyTorch's own function of this name makes views, which not all strides allow.
+// PyTorch's own functions of these names make views, which not all strides allow, and contiguous results.
 Tensor channel_shuffle(const Tensor& self, int64_t groups) {
-    return at::native::channel_shuffle(self.contiguous(), groups);
+    return in_format_of(self, at::native::channel_shuffle(self.contiguous(), groups));
+}
+Tensor pixel_shuffle(const Tensor& self, int64_t factor) {
+    return in_format_of(self, at::native::math_pixel_shuffle(self, factor));
+}
+Tensor pixel_unshuffle(const Tensor& self, int64_t factor) {
+    return in_format_of(self, at::native::math_pixel_unshuffle(self, factor));
 }
 
 // PyTorch's own function of this name asks each backend for a kernel of it. Windows are small, and made once.
@@ -265,6 +278,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("kaiser_window.periodic", kaiser_window_periodic);
     m.impl("kaiser_window.beta", kaiser_window_beta);
     m.impl("channel_shuffle", channel_shuffle);
+    m.impl("pixel_shuffle", torch_opencl::pixel_shuffle);
+    m.impl("pixel_unshuffle", torch_opencl::pixel_unshuffle);
     m.impl(NATIVE("flip", flip));
     m.impl(NATIVE("roll", roll));
 }
