@@ -13,7 +13,7 @@
 namespace polder::compiler {
 namespace {
 
-constexpr unsigned private_space = 0;
+constexpr unsigned private_pointers = 0;
 
 // The values of OpenCL C's cl_mem_fence_flags.
 constexpr uint64_t local_fence = 1, global_fence = 2;
@@ -25,7 +25,7 @@ llvm::Value* named_pointer(llvm::Value& generic) {
         return nullptr;
     const unsigned space = cast->getSrcAddressSpace();
     const bool is_named =
-        space == private_space || space == spir64_address_spaces.global || space == spir64_address_spaces.local;
+        space == private_pointers || space == spir64_address_spaces.global || space == spir64_address_spaces.local;
     return is_named ? cast->getPointerOperand() : nullptr;
 }
 

@@ -7,6 +7,8 @@ A pointwise kernel has a work-item per element. A reduction has a loop over the 
 A value that is needed after the loop and again per element starts another loop in the same kernel. Variances take two loops, the
 first one for the mean: this is as accurate as Welford's method, without a division per element.
 """
+import json
+
 import sympy
 import torch
 from torch._inductor.codegen.common import CSE, DeferredLine, IndentedBuffer, SizeArg, TensorArg
@@ -117,6 +119,11 @@ class OpenCLKernel(ReductionsMixin, SIMDKernel):
 
     def check_bounds(self, expr, size, lower, upper):
         """Indices from tensors are clamped where they are made (Operations.indirect_indexing)."""
+
+    def device_assert_async(self, cond, msg):
+        """The kernel prints what does not hold: to raise an error, the call would have to wait for it. PyTorch 2.15 asks for this."""
+        text = json.dumps(msg).replace("\\", "\\\\")  # the source becomes a Python text
+        self.compute.writeline(f'if (!{cond}) printf("opencl: %s%c", {text}, 10);')
 
     def codegen_body(self):
         if self.inside_reduction:
