@@ -44,7 +44,8 @@ struct LaneReport {
     std::set<std::string> serial_calls;
     unsigned width = 0;  // lanes
     unsigned dimension = 0;
-    double estimate = 0;  // the time with lanes as a part of the time without, by lane_cost; 0 where it was not estimated
+    double estimate =
+        0;  // the time with lanes as a part of the time without, by lane_cost; 0 where it was not estimated
 };
 
 }  // namespace polder::compiler::workgroup
