@@ -26,7 +26,7 @@ WITHOUT_VALUES = {
     "nn.functional.fractional_max_pool3d",
 }
 # Their second and third results are float32 for float16, as on CUDA; the CPU rounds them to float16.
-WITH_STATISTICS = {"native_batch_norm", "native_layer_norm"}
+WITH_STATISTICS = {"_native_batch_norm_legit", "native_batch_norm", "native_layer_norm"}
 
 
 def has_values(op, sample):

@@ -44,7 +44,7 @@ aminmax bitwise_left_shift bitwise_right_shift bincount count_nonzero heaviside 
 logit masked_scatter nansum nn.functional.fold nn.functional.hardshrink
 nn.functional.softshrink nn.functional.unfold put scatter_reduce std_mean take trace
 bucketize cdist cummax cummin digamma gcd histc i0 igamma igammac lcm logcumsumexp logspace median mode mvlgamma nanmedian
-cross frexp grid_sampler_2d grid_sampler_3d linalg.cross nn.functional.channel_shuffle nn.functional.grid_sample nn.functional.pixel_shuffle
+angle cross frexp grid_sampler_2d grid_sampler_3d linalg.cross nn.functional.channel_shuffle nn.functional.grid_sample nn.functional.pixel_shuffle
 nn.functional.pixel_unshuffle renorm rsub unfold unfold_copy
 nn.functional.ctc_loss nn.functional.multi_margin_loss nn.functional.multilabel_margin_loss nn.functional.pdist polygamma searchsorted
 special.entr special.erfcx special.i0e special.i1 special.i1e special.log_ndtr special.modified_bessel_i0 special.modified_bessel_i1 special.ndtri
@@ -143,7 +143,7 @@ def samples_of(op, dtype, count, requires_grad=False):
 
 RANDOM = {"empty_like", "resize_"}  # results without values
 # On the CPU the order of equal elements is not defined; and it computes these in half precision.
-TIES = {"sort", "topk", "argsort", "mode"}
+TIES = {"sort", "topk", "argsort", "kthvalue", "mode"}
 ROUNDED_ON_CPU = {"addbmm", "histc", "grid_sampler_2d", "grid_sampler_3d", "nn.functional.grid_sample"}
 # The gradient of ctc_loss is that of a function of log_softmax: gradcheck, which changes one probability alone, refuses it on the CPU too.
 WITHOUT_GRADCHECK = {*RANDOM, "nn.functional.ctc_loss"}

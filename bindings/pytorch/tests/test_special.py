@@ -178,3 +178,17 @@ def test_operators_of_others(device):
     for a, b in zip(torch.frexp(numbers.to(device)), torch.frexp(numbers)):
         torch.testing.assert_close(a.cpu()[:7], b[:7], rtol=0, atol=0)
     assert torch.opencl.fallbacks() == {}
+
+
+def test_angles_and_orders_of_complex_numbers(device):
+    torch.manual_seed(1)
+    numbers = torch.randn(4, 5, dtype=torch.complex64)
+    def function(z):
+        real = torch.tensor([1.0, -1, 0, -0.0, NAN, -INF], device=z.device)
+        return [z.angle(), z.conj().angle(), real.angle(), real.half().angle(), torch.tensor([-2, 3], device=z.device).angle(), z.roll(2, 0),
+                z.roll(1), z.flip(0, 1), z.t().flip(0), torch.fft.fftshift(z)]
+    torch.opencl.reset_fallbacks()
+    got = function(numbers.to(device))
+    assert torch.opencl.fallbacks() == {}
+    for a, b in zip(got, function(numbers), strict=True):
+        torch.testing.assert_close(a.cpu(), b, equal_nan=True)

@@ -72,9 +72,21 @@ Tensor& conj_out(const Tensor& a, Tensor& out) {
     return out;
 }
 Tensor& angle_out(const Tensor& a, Tensor& out) {
-    TORCH_CHECK_NOT_IMPLEMENTED(a.is_complex(), "opencl: angle of numbers that are not complex");
-    elements(out, {a}, "angle(a)", a.scalar_type());
+    if (a.is_complex()) {
+        elements(out, {a}, "angle(a)", a.scalar_type());
+        return out;
+    }
+    auto iter = at::TensorIterator::unary_float_op(out, a);
+    pointwise(iter, "a != a ? a : a < 0 ? (T)3.14159265358979323846 : (T)0", iter.common_dtype());
     return out;
+}
+// PyTorch does not make it from the one above.
+Tensor angle(const Tensor& a) {
+    const auto type = a.is_complex()          ? c10::toRealValueType(a.scalar_type())
+                      : a.is_floating_point() ? a.scalar_type()
+                                              : c10::typeMetaToScalarType(at::get_default_dtype());
+    Tensor out = at::empty_like(a, a.options().dtype(type));
+    return angle_out(a, out);
 }
 Tensor& complex_out(const Tensor& real, const Tensor& imaginary, Tensor& out) {
     TORCH_CHECK(real.scalar_type() == imaginary.scalar_type(), "Expected object of scalar type ", real.scalar_type(),
@@ -100,6 +112,7 @@ const char* complex_form(const char* expression) {
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(NATIVE_COMPLEX("conj_physical.out", conj_out));
+    m.impl(NATIVE_COMPLEX("angle", torch_opencl::angle));
     m.impl(NATIVE_COMPLEX("angle.out", angle_out));
     m.impl(NATIVE_COMPLEX("complex.out", complex_out));
     m.impl(NATIVE_COMPLEX("polar.out", polar_out));

@@ -280,8 +280,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl("channel_shuffle", channel_shuffle);
     m.impl("pixel_shuffle", torch_opencl::pixel_shuffle);
     m.impl("pixel_unshuffle", torch_opencl::pixel_unshuffle);
-    m.impl(NATIVE("flip", flip));
-    m.impl(NATIVE("roll", roll));
+    m.impl(NATIVE_COMPLEX("flip", flip));
+    m.impl(NATIVE_COMPLEX("roll", roll));
 }
 
 }  // namespace torch_opencl
