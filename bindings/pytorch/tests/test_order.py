@@ -145,3 +145,18 @@ def test_triangles_and_ranges(device):
 def test_gcd_and_lcm(dtype, device):
     x = torch.arange(0 if dtype is torch.uint8 else -12, 13).to(dtype)
     check(lambda y: [torch.gcd(y, y.unsqueeze(1)), torch.lcm(y, y.unsqueeze(1)), torch.gcd(y[::2], y[1:2])], device, x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64, torch.int32, torch.bool])
+def test_running_sums_of_long_lines(dtype, device):
+    """GPUs divide them into parts."""
+    torch.manual_seed(3)
+    x = torch.randint(-1 if dtype.is_floating_point else 0, 2, (2, 10007)).to(dtype)
+    tolerances = dict(rtol=1e-3, atol=1e-3) if dtype is torch.float16 else {}
+    check(lambda y: [y.cumsum(1), y.t().contiguous().cumsum(0), y.t().cumsum(0), y[0, ::2].cumsum(0), y.cumsum(1, dtype=torch.float32)],
+          device, x, **tolerances)
+    if dtype.is_floating_point:
+        y = x[0].clone()
+        y[5000], y[9000] = INF, -INF
+        check(lambda z: [z.cumsum(0)], device, y)
+    check(lambda y: [y.flatten()[y.flatten() > 0], torch.nonzero(y)], device, x)

@@ -6,6 +6,7 @@
 #include <ATen/Functions.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
+#include <cmath>
 #include <torch/library.h>
 
 namespace torch_opencl {
@@ -61,7 +62,35 @@ Tensor& running(const Tensor& self, int64_t dim, Tensor& out, const Combination&
         .run({static_cast<size_t>(in.numel() / lines.n), 1, 1});
     return result.is_same(out) ? out : out.copy_(result);
 }
+
+// A GPU would wait for one work-item that walks over a long line, as for the places of a mask. There a line of n elements is divided into about
+// sqrt(n) parts: sums within all parts at once, then the sums of the parts before each are added.
+bool suits_parts(const Tensor& self, int64_t dim) {
+    constexpr int64_t line_min = 4096;
+    if (self.numel() < line_min)
+        return false;
+    const Device& device = opencl_device(self);
+    const Lines lines = lines_of(self, dim);
+    return device.is_gpu && lines.inner == 1 && lines.n >= line_min &&
+           self.numel() / lines.n < 4 * int64_t{device.compute_units};
+}
+Tensor sums_of_parts(const Tensor& self, int64_t n, c10::ScalarType type) {
+    const bool is_wider = compute_type(type) == at::kFloat && opencl_device(self).has_double;
+    const auto exact = is_wider ? at::kDouble : compute_type(type);
+    const auto part = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(n))));
+    const int64_t parts = (n + part - 1) / part;
+    const Tensor padded = at::constant_pad_nd(self.to(exact).reshape({-1, n}), {0, parts * part - n});
+    const Tensor sums = at::cumsum(padded.view({-1, parts, part}), 2, exact);
+    const Tensor totals = at::cumsum(sums.select(2, part - 1), 1, exact);
+    sums.narrow(1, 1, parts - 1).add_(totals.narrow(1, 0, parts - 1).unsqueeze(2));
+    return sums.view({-1, parts * part}).narrow(1, 0, n);
+}
+
 Tensor& cumsum_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
+    if (self.dim() > 0 && suits_parts(self, dim)) {
+        at::native::resize_output(out, self.sizes());
+        return out.copy_(sums_of_parts(self, lines_of(self, dim).n, out.scalar_type()).reshape(self.sizes()));
+    }
     return running(self, dim, out, {"cumsum", "0", "acc + x"});
 }
 Tensor& cumprod_out(const Tensor& self, int64_t dim, std::optional<at::ScalarType>, Tensor& out) {
