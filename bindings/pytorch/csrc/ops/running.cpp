@@ -77,7 +77,8 @@ bool suits_parts(const Tensor& self, int64_t dim) {
 Tensor sums_of_parts(const Tensor& self, int64_t n, c10::ScalarType type) {
     const bool is_wider = compute_type(type) == at::kFloat && opencl_device(self).has_double;
     const auto exact = is_wider ? at::kDouble : compute_type(type);
-    const auto part = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(n))));
+    // Odd, so that the parts do not share the sets of a cache.
+    const auto part = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(n)))) | 1;
     const int64_t parts = (n + part - 1) / part;
     const Tensor padded = at::constant_pad_nd(self.to(exact).reshape({-1, n}), {0, parts * part - n});
     const Tensor sums = at::cumsum(padded.view({-1, parts, part}), 2, exact);
