@@ -12,7 +12,7 @@ namespace polder::compiler::workgroup::test {
 namespace {
 
 // A filter that begins before the signal: the places are compared in each iteration.
-constexpr const char* filter = R"(
+constexpr const char* guarded_filter = R"(
     kernel void k(global const float* in, constant float* taps, global float* out, int count) {
         const int i = get_global_id(0);
         float sum = 0;
@@ -24,7 +24,7 @@ constexpr const char* filter = R"(
     })";
 
 // Columns of a triangle: the inner loop's places follow a counter that starts at another number in each lane.
-constexpr const char* triangle = R"(
+constexpr const char* triangle_columns = R"(
     kernel void k(global const int* in, global int* out, int width, int height) {
         const int i = get_global_id(0);
         uint sum = 0;
@@ -35,7 +35,7 @@ constexpr const char* triangle = R"(
     })";
 
 // Sums along a row of the lane's own.
-constexpr const char* rows = R"(
+constexpr const char* rows_of_lanes = R"(
     kernel void k(global const float* in, global float* out, int width) {
         const int i = get_global_id(0);
         float sum = 0;
@@ -48,21 +48,21 @@ bool has_wide_comparison(const Compiled& program) {
 }
 
 TEST(CounterWidths, OfComparedPlaces_StayNarrow) {
-    Compiled program(filter, processor_with_512_bits);
+    Compiled program(guarded_filter, processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
     EXPECT_FALSE(has_wide_comparison(program)) << program.optimised();
 }
 
 TEST(CounterWidths, ThatStartAtTheId_AreWideSoThatPlacesAreRows) {
-    Compiled program(triangle, processor_with_512_bits);
+    Compiled program(triangle_columns, processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
     EXPECT_FALSE(has(program, "masked.gather")) << program.optimised();
 }
 
 TEST(CounterWidths, InRowsOfEachLane_AreWideSoThatRowsAreSeen) {
-    Compiled program(rows, processor_with_512_bits);
+    Compiled program(rows_of_lanes, processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
     EXPECT_TRUE(has(program, "load <4 x float>")) << program.optimised();
@@ -79,7 +79,7 @@ TEST(CounterWidths, LeaveResultsAsTheyAre) {
         if (processor == "haswell" && __builtin_cpu_supports("avx2") == 0)
             continue;
         for (const Lanes lanes : {Lanes::none, Lanes::where_they_pay, Lanes::wherever_possible}) {
-            Compiled filters(filter, processor);
+            Compiled filters(guarded_filter, processor);
             ASSERT_EQ(filters.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
             for (int i = 0; i < items; ++i) {
                 float& sum = expected_filtered[static_cast<size_t>(i)] = 0;
@@ -90,7 +90,7 @@ TEST(CounterWidths, LeaveResultsAsTheyAre) {
                         Arguments().add(signal.data()).add(taps.data()).add(filtered.data()).add(count));
             EXPECT_EQ(filtered, expected_filtered) << processor;
 
-            Compiled columns(triangle, processor);
+            Compiled columns(triangle_columns, processor);
             ASSERT_EQ(columns.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
             for (int i = 0; i < items; ++i) {
                 uint32_t sum = 0;

@@ -101,9 +101,9 @@ bool starts_differ(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
 }
 
 bool has_wide_counters(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-    constexpr unsigned unrolled_max = 32;
-    const unsigned iterations = evolution.getSmallConstantTripCount(&loop);
-    return (iterations != 0 && iterations <= unrolled_max) || starts_differ(loop, evolution) ||
+    constexpr unsigned few = 1024;
+    const unsigned iterations_max = evolution.getSmallConstantMaxTripCount(&loop);
+    return (iterations_max != 0 && iterations_max <= few) || starts_differ(loop, evolution) ||
            walks_along_rows(loop, evolution);
 }
 

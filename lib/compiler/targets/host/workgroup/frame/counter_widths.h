@@ -7,7 +7,7 @@
 // once for all lanes in any case.
 //
 // Counters are widened where a step has to be seen: in loops that walk along rows of a lane's own (`a[id * n + k]`, row_loops.h), that start at different
-// places in each lane, or that will be unrolled.
+// places in each lane, or have few iterations, so that they may be unrolled.
 #pragma once
 
 #include <llvm/Analysis/LoopAnalysisManager.h>
