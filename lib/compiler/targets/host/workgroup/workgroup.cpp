@@ -191,7 +191,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         report = vectorize_work_item_loops(function, width, options.lanes,
                                            {gathers_of(options.target_machine), masks_of(options.target_machine),
                                             permutes_of(options.target_machine), register_words},
-                                           analyses);
+                                           sub_groups, analyses);
     });
     replace_local_atomics(function);
     skip_unchanging_atomics(function);

@@ -457,7 +457,7 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
 }
 
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
-                                     llvm::FunctionAnalysisManager& analyses) {
+                                     const SubGroupReport& sub_groups, llvm::FunctionAnalysisManager& analyses) {
     if (lanes == Lanes::none)
         return {.reason = "lanes are switched off"};
     if (width < 2)
@@ -480,7 +480,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
         return vectorize_all(form, width, lanes, prices, vectors, analyses);
     };
-    if (lanes == Lanes::with_whole_vectors)
+    if (lanes == Lanes::with_whole_vectors || sub_groups.loops > 0)
         return in_form(function, ExplicitVectors::whole).report;
     if (!are_wide && (saved == 0 || lanes == Lanes::wherever_possible))
         return in_form(function, ExplicitVectors::split).report;

@@ -32,8 +32,8 @@ struct SubGroupReport {
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
                                                        llvm::FunctionAnalysisManager& analyses);
 
-// `width`: lanes; a power of two.
+// `width`: lanes; a power of two. Where sub-groups have become lanes, the kernel's own vectors are split already, and all others are kept.
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& target,
-                                     llvm::FunctionAnalysisManager& analyses);
+                                     const SubGroupReport& sub_groups, llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace polder::compiler::workgroup
