@@ -57,7 +57,7 @@ driver::DeviceInfo device_info(const ProcessorFacts& facts, uint32_t compute_uni
     info.space = host_space;
     info.compute_units = compute_units;
     info.max_sub_devices = compute_units > 1 ? compute_units : 0;
-    info.clock_mhz = facts.clock_mhz;
+    info.clock_mhz = devices::clock_mhz_of_host();
     if (const auto limit = options::max_work_group_size(); limit && *limit > 0)
         info.max_work_group_size = *limit;
     std::fill(std::begin(info.max_work_item_sizes), std::end(info.max_work_item_sizes), info.max_work_group_size);

@@ -3,7 +3,6 @@
 #include <base/log.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cpu/topology.h>
 #include <fstream>
 #include <host/processors.h>
@@ -34,13 +33,6 @@ std::string trimmed(std::string_view text) {
     return begin == std::string_view::npos ? std::string{} : std::string(text.substr(begin, end - begin + 1));
 }
 
-// The digits that `text` starts with; 0 without any.
-uint32_t leading_number(std::string_view text) {
-    uint32_t number = 0;
-    std::from_chars(text.data(), text.data() + text.size(), number);
-    return number;
-}
-
 void read_cpuinfo(ProcessorFacts& facts) {
     std::ifstream file("/proc/cpuinfo");
     std::string numbers;
@@ -56,8 +48,6 @@ void read_cpuinfo(ProcessorFacts& facts) {
             numbers += (numbers.empty() ? "" : ", ") + key.substr(key.rfind(' ') + 1) + " " + value;
         else if (key == "vendor_id")
             facts.vendor = value;
-        else if (key == "cpu MHz")
-            facts.clock_mhz = leading_number(value);
     }
     // Virtual machines report one name, such as "AMD EPYC", for different processors, so the numbers are added.
     if (!facts.name.empty() && !numbers.empty())
@@ -110,8 +100,6 @@ ProcessorFacts processor_facts() {
     for (const VendorEntry& vendor : vendors)
         if (vendor.cpuid_name == facts.vendor)
             facts.vendor_id = vendor.id;
-    if (const auto khz = first_line("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
-        facts.clock_mhz = leading_number(*khz) / 1000;
     if (facts.name.empty())
         facts.name = "host processor";
     if (facts.vendor.empty())

@@ -16,7 +16,6 @@ struct ProcessorFacts {
     std::string name;
     std::string vendor;
     uint32_t vendor_id = 0;  // of the PCI register of vendors, 0 when unknown
-    uint32_t clock_mhz = 0;
 };
 [[nodiscard]] ProcessorFacts processor_facts();
 

@@ -22,6 +22,7 @@ driver::DeviceInfo device_info(uint32_t index, SpaceId space, const Parameters& 
     info.type = parameters.type;
     info.space = space;
     info.compute_units = compute_units;
+    info.clock_mhz = devices::clock_mhz_of_host();
     info.max_sub_devices = compute_units > 1 ? compute_units : 0;
     if (const auto limit = options::max_work_group_size(); limit && *limit > 0)
         info.max_work_group_size = *limit;

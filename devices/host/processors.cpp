@@ -98,6 +98,17 @@ std::optional<std::string> first_line(const std::string& path) {
     return line;
 }
 
+uint32_t clock_mhz_of_host() {
+    if (const auto khz = number_in("/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq"))
+        return static_cast<uint32_t>(*khz / 1000);
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);)
+        if (const size_t begin = line.find_first_of("0123456789");
+            line.starts_with("cpu MHz") && begin != std::string::npos)
+            return static_cast<uint32_t>(parse_number(std::string_view{line}.substr(begin)).value_or(0));
+    return 0;
+}
+
 std::vector<int> allowed_processors() {
     std::vector<int> processors;
     // Larger than any machine: the kernel refuses a set that is too small for it.

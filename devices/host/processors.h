@@ -19,6 +19,9 @@ namespace polder::devices {
 // The width of the processor's widest vector registers, in bytes.
 [[nodiscard]] uint32_t vector_register_bytes();
 
+// The highest clock rate of the first processor, or the rate of now where the kernel does not know it; 0 where it knows neither.
+[[nodiscard]] uint32_t clock_mhz_of_host();
+
 // The folders that describe control groups; tests put files of their own there.
 struct ControlGroupFiles {
     std::string mount = "/sys/fs/cgroup";
