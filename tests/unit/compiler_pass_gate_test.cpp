@@ -4,6 +4,7 @@
 #include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "targets/host/pass_gate.h"
+#include "targets/host/register_need.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,6 +127,50 @@ TEST(PassGate, ForABlockWithMoreAccesses_LeavesOutBothSchedulers) {
     EXPECT_THAT(decisions, Contains(Pair(scheduler, false)));
     EXPECT_THAT(decisions, Contains(Pair(late_scheduler, false)));
     EXPECT_THAT(decisions, Contains(Pair(preparation, true)));
+}
+
+// Chains of four vector instructions, each with a store, of one vector. `are_summed`: all results are added at the end instead.
+std::string chains_of(unsigned chains, bool are_summed) {
+    std::string text = "define void @f(ptr %p) {\n  %v = load <16 x float>, ptr %p\n", sums;
+    std::string sum = "%v";
+    for (unsigned i = 0; i < chains; ++i) {
+        const std::string number = std::to_string(i), last = "%d" + number;
+        std::string operand = "%v";
+        for (const char* name : {"%a", "%b", "%c", "%d"}) {
+            text += std::string("  ") + name + number + " = fmul <16 x float> %v, " + operand + "\n";
+            operand = name + number;
+        }
+        if (!are_summed)
+            text += "  %q" + number + " = getelementptr <16 x float>, ptr %p, i64 " + number +
+                    "\n  store <16 x float> " + last + ", ptr %q" + number + "\n";
+        sums += "  %s" + number + " = fadd <16 x float> " + sum + ", " + last + "\n";
+        sum = "%s" + number;
+    }
+    if (are_summed)
+        text += sums + "  store <16 x float> " + sum + ", ptr %p\n";
+    return text + "  ret void\n}\n";
+}
+
+TEST(PassGate, ForALongBlockThatFitsTheRegistersInItsOrder_LeavesOutTheScheduler) {
+    const auto schedules = [](const std::string& text) {
+        llvm::LLVMContext context;
+        const std::unique_ptr<llvm::Module> module = parse(text, context);
+        return module != nullptr && PassGate(*module).shouldRunPass(scheduler, "");
+    };
+    EXPECT_FALSE(schedules(chains_of(110, false)));
+    EXPECT_TRUE(schedules(chains_of(90, false)));  // a short block
+    EXPECT_TRUE(schedules(chains_of(110, true)));  // which needs 110 registers
+}
+
+TEST(RegisterNeed, OfManyValuesAtOnce_IsMoreThanThereAre) {
+    const auto stores_registers = [](const std::string& text) {
+        llvm::LLVMContext context;
+        const std::unique_ptr<llvm::Module> module = parse(text, context);
+        return module != nullptr && may_store_registers(*module->getFunction("f"));
+    };
+    EXPECT_FALSE(stores_registers(chains_of(110, false)));
+    EXPECT_FALSE(stores_registers(chains_of(4, true)));
+    EXPECT_TRUE(stores_registers(chains_of(40, true)));
 }
 
 // Blocks of 20,000 instructions and of 20,003, without the code generator, which would take seconds.

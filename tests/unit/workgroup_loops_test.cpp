@@ -322,6 +322,28 @@ TEST(Chains, AreManyOnManyPages) {
     }
 }
 
+// Where a look-up of a page costs little, no more vectors than have their values in registers.
+TEST(Chains, OnManyPages_FitTheRegisters) {
+    std::string loads, stores;
+    for (int row = 0; row < 24; ++row) {
+        const std::string number = std::to_string(row);
+        loads += "    float x" + number + " = in[" + number + " * 4096 + i];\n";
+        stores += "    out[" + number + " * 4096 + i] = x" + number + " * x" + std::to_string(23 - row) + ";\n";
+    }
+    const std::string source =
+        "kernel void k(global const float* in, global float* out) {\n    size_t i = get_global_id(0);\n" + loads +
+        stores + "}";
+    for (const auto& [processor, type] :
+         {std::pair{"sapphirerapids", "fmul <16 x float>"}, {"znver4", "fmul <64 x float>"}}) {
+        Compiled code(source, processor);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_TRUE(has(code, type)) << processor << code.optimised();
+    }
+    Compiled few(scaled_rows(24), "sapphirerapids");
+    ASSERT_EQ(few.prepare("k"), "");
+    EXPECT_TRUE(has(few, "fmul <64 x float>")) << few.optimised();
+}
+
 // Loops around barriers ----------------------------------------------------------------------------
 
 // After the barrier, a work-item goes on with the rest of the iteration or with the next one, so it enters the loop at two places.

@@ -26,6 +26,7 @@
 #include "pass_gate.h"
 #include "pass_times.h"
 #include "reciprocals.h"
+#include "register_need.h"
 #include "register_tables.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -166,6 +167,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         pass_masks_as_words(function, machine);
         if (options.is_optimized)
             take_addresses_first(function);
+        if (options.is_optimized && may_store_registers(function))
+            function.addFnAttr("stackrealign");
     }
     return verified(module, "the last passes");
 }

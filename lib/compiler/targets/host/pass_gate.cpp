@@ -1,7 +1,8 @@
-// Decides by the size of the module, by its longest block, and by its loops: those over work-items have a tag (regions/loop_nest.h), and what
-// has only such loops is called plain here.
+// Decides by the size of the module, by its longest block, by the registers that long blocks need, and by its loops: those over work-items have a
+// tag (regions/loop_nest.h), and what has only such loops is called plain here.
 #include "pass_gate.h"
 
+#include "targets/host/register_need.h"
 #include "targets/host/workgroup/regions/loop_nest.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
@@ -122,7 +123,8 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) 
 }
 
 PassGate::PassGate(const llvm::Module& module)
-    : reduces_(module.getInstructionCount() <= reduced_instructions_max), schedules_(!has_long_block(module)),
+    : reduces_(module.getInstructionCount() <= reduced_instructions_max),
+      schedules_(!has_long_block(module) && llvm::none_of(module, is_best_in_order)),
       prepares_(schedules_ || llvm::none_of(module, [](const llvm::Function& function) {
                     return llvm::any_of(function, is_too_long_to_number);
                 })) {}

@@ -73,6 +73,10 @@ Masks masks_of(llvm::TargetMachine* target) {
     return has_registers ? Masks::cheap : Masks::dear;
 }
 
+Pages pages_of(llvm::TargetMachine* target) {
+    return target && target->getTargetCPU().starts_with("znver") ? Pages::dear : Pages::cheap;
+}
+
 // Every path has to reach the end of the loop over a sub-group's work-items.
 void return_where_unreachable(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
@@ -190,7 +194,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                 function, {lowered->sub_group_size, permutes_of(options.target_machine)}, analyses);
         report = vectorize_work_item_loops(function, width, options.lanes,
                                            {gathers_of(options.target_machine), masks_of(options.target_machine),
-                                            permutes_of(options.target_machine), register_words},
+                                            permutes_of(options.target_machine), register_words,
+                                            pages_of(options.target_machine)},
                                            sub_groups, analyses);
     });
     replace_local_atomics(function);

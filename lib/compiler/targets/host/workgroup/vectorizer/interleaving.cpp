@@ -5,6 +5,7 @@
 
 #include "lane_cost.h"
 #include "lane_types.h"
+#include "registers_alive.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -296,11 +297,28 @@ size_t pages_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& ac
     return pages.size();
 }
 
+// How many registers the values of one vector need at once.
+size_t registers_for(const LanePlan& plan, const LaneShapes& shapes) {
+    const auto varies = [&](const llvm::Value& value) -> size_t {
+        return llvm::isa<llvm::Instruction>(value) && !value.getType()->isVoidTy() && !value.getType()->isPointerTy() &&
+                       !value.getType()->isIntegerTy(1) && !shapes.of(&value).is_strided()
+                   ? 1
+                   : 0;
+    };
+    size_t most = 0;
+    for (const llvm::BasicBlock* block : plan.blocks)
+        most = std::max(most, registers_alive(*block, varies));
+    return most;
+}
+
 // Long code that is emitted for more vectors takes long to compile: LLVM compares each store with each load.
 unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                               const llvm::TargetTransformInfo& target, unsigned lanes, size_t size) {
+                               const llvm::TargetTransformInfo& target, unsigned lanes, size_t size, Pages prices) {
     constexpr size_t pages_min = 24, instructions_max = 2600;
     unsigned vectors = vectors_max;
+    const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
+    while (prices == Pages::cheap && vectors > 1 && vectors * registers_for(plan, shapes) > registers)
+        vectors /= 2;
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
     const auto is_short = [&](const llvm::Loop* loop) {
@@ -322,11 +340,11 @@ unsigned fitting(unsigned vectors, const LanePlan& plan, unsigned lanes) {
 }  // namespace
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                         const llvm::TargetTransformInfo& target, unsigned lanes) {
+                         const llvm::TargetTransformInfo& target, unsigned lanes, Pages pages) {
     size_t size = 0;
     for (const llvm::BasicBlock* block : plan.blocks)
         size += block->size();
-    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size); vectors > 1)
+    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, pages); vectors > 1)
         return fitting(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;

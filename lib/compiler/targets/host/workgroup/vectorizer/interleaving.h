@@ -7,17 +7,19 @@
 // would fill only a quarter or a half of the register. It gets two or four times as many lanes, too.
 //
 // Where work-items access many pages of memory, each in a row (as chemistry does, with a row of memory for each reaction), a processor looks up all pages
-// for each vector, because it keeps the places of some 64. Several vectors at once use each page several times.
+// for each vector, because it keeps the places of some 64. Several vectors at once use each page several times. Where a look-up is cheap,
+// there are only as many vectors as fit the registers.
 #pragma once
 
 #include "lane_access.h"
 #include "lane_plan.h"
+#include "lane_target.h"
 
 namespace polder::compiler::workgroup {
 
 // 1, 2 or 4. Where there are inner loops, more than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
 // lanes one by one, where the code is short, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
 [[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                       const llvm::TargetTransformInfo& target, unsigned lanes);
+                                       const llvm::TargetTransformInfo& target, unsigned lanes, Pages pages);
 
 }  // namespace polder::compiler::workgroup

@@ -12,11 +12,14 @@ namespace polder::compiler::workgroup {
 enum class Gathers : uint8_t { slow, quick_for_all, quick };
 // What a mask costs: nothing where the processor has registers for masks, else several instructions for each vector.
 enum class Masks : uint8_t { cheap, dear };
+// What it costs to access a page that was not accessed lately. `dear`: more than a few loads and stores of registers on the stack.
+enum class Pages : uint8_t { cheap, dear };
 struct LaneTarget {
     Gathers gathers = Gathers::slow;
     Masks masks = Masks::dear;
     Permutes permutes = Permutes::none;
     unsigned register_words = 4;  // elements of 32 bits that a vector register has
+    Pages pages = Pages::cheap;
 };
 
 }  // namespace polder::compiler::workgroup
