@@ -91,6 +91,37 @@ INSTANTIATE_TEST_SUITE_P(AddToBins, ExchangeLoops,
                                          std::pair{"local", found_by_the_exchange}, std::pair{"global", left_early},
                                          std::pair{"local", left_early}));
 
+// LLVM compares the first exchange's results behind the branch: both members of its result leave their block together.
+TEST(ExchangeLoops, WhoseFirstExchangeStandsBefore_ExchangeOnceEach) {
+    Compiled program(R"(
+        float add(global float* const address, const float value) {
+            uint old, sum, found;
+            *(float*)&old = *address;
+            *(float*)&sum = *(float*)&old + value;
+            while ((found = atomic_cmpxchg((global uint*)address, old, sum)) != old) {
+                old = found;
+                *(float*)&sum = *(float*)&old + value;
+            }
+            return *(float*)&old;
+        }
+        kernel void k(global const int* starts, global const int* places, global const float* x, global float* sums) {
+            const int i = get_global_id(0);
+            const int start = starts[i], end = starts[i + 1];
+            for (int edge = start; edge < end; ++edge) add(&sums[places[edge]], x[i] / (float)(end - start));
+        })");
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        size_t followed = 0;
+        const std::string code = program.optimised();
+        for (size_t at = 0; (at = code.find("cmpxchg ptr", at + 1)) != std::string::npos;) {
+            const size_t next = code.find("cmpxchg ptr", at + 1);
+            const std::string between = code.substr(at, next == std::string::npos ? 0 : next - at);
+            followed += next != std::string::npos && between.find("br ") == std::string::npos ? 1 : 0;
+        }
+        EXPECT_EQ(followed, 0U) << code;
+    }
+}
+
 // A work-item waits until another one has left the loop and releases the lock behind it. Neither loop may run for lanes in step.
 TEST(ExchangeLoops, ThatWaitForAnotherWorkItem_HaveNoLanes) {
     for (const std::string take :

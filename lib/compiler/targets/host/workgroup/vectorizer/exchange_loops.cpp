@@ -224,12 +224,22 @@ bool call_one_loop(llvm::Function& function) {
     return false;
 }
 
+// Numbers leave a loop, but not both members of an exchange's result as one value.
+void take_results_apart(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (llvm::isa<llvm::AtomicCmpXchgInst>(instruction))
+            for (llvm::User* user : llvm::make_early_inc_range(instruction.users()))
+                if (auto* member = llvm::dyn_cast<llvm::ExtractValueInst>(user))
+                    member->moveAfter(&instruction);
+}
+
 }  // namespace
 
 void call_exchanges(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     if (llvm::none_of(llvm::instructions(function),
                       [](const llvm::Instruction& each) { return llvm::isa<llvm::AtomicCmpXchgInst>(each); }))
         return;
+    take_results_apart(function);
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::LoopSimplifyPass());
     passes.addPass(llvm::LCSSAPass());

@@ -62,8 +62,12 @@ void rewrite_exchange(llvm::AtomicCmpXchgInst& exchange) {
             member->replaceAllUsesWith(member->getIndices()[0] == 0 ? old : is_done);
             member->eraseFromParent();
         }
-    if (exchange.use_empty())
-        exchange.eraseFromParent();
+    // A second exchange must not remain for what uses both members, such as a phi.
+    if (!exchange.use_empty()) {
+        llvm::Value* const both = at.CreateInsertValue(llvm::PoisonValue::get(exchange.getType()), old, 0);
+        exchange.replaceAllUsesWith(at.CreateInsertValue(both, is_done, 1));
+    }
+    exchange.eraseFromParent();
 }
 
 // Replaces a call without effects by one call for each member of its result that is used.
