@@ -62,12 +62,13 @@ std::string build_and_run() {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Which code the processor gets for the kernel of a program: "lanes" or "loops".
-std::string kind_of_code(const char* program) {
-    const Outcome built = build(program);
+// Which code the processor gets for a kernel whose work-items could be lanes, and what it computes: "lanes 5".
+std::string kind_of_code() {
+    const std::string result = build_and_run();
+    const Outcome built = build(source);
     const auto executable = Executable::open(built.module, target());
     const auto code = (*executable)->code("k", std::nullopt);
-    return std::get<driver::HostCode>(**code).preferred_multiple > 1 ? "lanes" : "loops";
+    return (std::get<driver::HostCode>(**code).preferred_multiple > 1 ? "lanes " : "loops ") + result;
 }
 
 class CompilerEnvironment : public ::testing::Test {
@@ -112,19 +113,34 @@ TEST_F(CompilerEnvironment, MissingBuiltIns_AreNamedWithTheirPackage) {
 // One cache for all: code of one kind is never taken for the other.
 TEST_F(CompilerEnvironment, TheWorkGroupMethodDecidesWhetherWorkItemsAreLanes) {
     const auto with = [](const char* method) {
-        // Lanes of the second kernel are possible, and slower.
-        return in_child({{"POCL_WORK_GROUP_METHOD", method}, {"POCL_CACHE_DIR", folder().string()}}, [] {
-            return kind_of_code(source) + " " + build_and_run() + " " +
-                   kind_of_code(
-                       "kernel void k(global int* a, int n) { size_t i = get_global_id(0) * n; a[i] = a[i + 1]; }");
-        });
+        return in_child({{"POCL_WORK_GROUP_METHOD", method}, {"POCL_CACHE_DIR", folder().string()}}, kind_of_code);
     };
-    EXPECT_EQ(with("loops"), "loops 5 loops");
-    EXPECT_EQ(with("auto"), "lanes 5 loops");
-    EXPECT_EQ(with("lanes"), "lanes 5 lanes");
-    EXPECT_EQ(with("loops"), "loops 5 loops");
-    EXPECT_EQ(with("loopvec"), "lanes 5 loops");
-    EXPECT_EQ(with("nonsense"), "lanes 5 loops");
+    EXPECT_EQ(with("loops"), "loops 5");
+    EXPECT_EQ(with("auto"), "lanes 5");
+    EXPECT_EQ(with("loops"), "loops 5");
+    EXPECT_EQ(with("lanes"), "lanes 5");
+    EXPECT_EQ(with("loopvec"), "lanes 5");
+    EXPECT_EQ(with("nonsense"), "lanes 5");
+}
+
+// What the compiler says about a kernel whose lanes would be slower.
+std::string report_of_slow_lanes() {
+    ::testing::internal::CaptureStderr();
+    const Outcome built =
+        build("kernel void k(global int* a, int n) { size_t i = get_global_id(0) * n; a[i] = a[i + 1]; }");
+    const auto executable = Executable::open(built.module, target());
+    const bool is_made = (*executable)->code("k", std::nullopt).has_value();
+    return ::testing::internal::GetCapturedStderr() + (is_made ? "" : "no code");
+}
+
+TEST_F(CompilerEnvironment, LanesThatWouldBeSlower_AreMadeOnlyForMeasurements) {
+    const auto with = [](const char* method) {
+        return in_child({{"POCL_WORK_GROUP_METHOD", method}, {"POCL_KERNEL_CACHE", "0"}, {"POCL_DEBUG", "compiler"}},
+                        report_of_slow_lanes);
+    };
+    const std::string estimate = "; estimated time with lanes by that without ";
+    EXPECT_TRUE(contains(with("auto"), "no lanes: lanes would be slower" + estimate)) << with("auto");
+    EXPECT_TRUE(contains(with("lanes"), " lanes of dimension 0" + estimate)) << with("lanes");
 }
 
 #if defined(__x86_64__)

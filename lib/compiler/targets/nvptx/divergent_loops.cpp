@@ -13,7 +13,7 @@ namespace {
 constexpr int vain_instructions_max = 8;
 
 constexpr const char* not_unrolled = "llvm.loop.unroll.disable";
-constexpr const char* kept = "polder.loop.kept";
+constexpr const char* kept_tag = "polder.loop.kept";
 
 bool has_own_wish(const llvm::Loop& loop) {
     for (const char* wish :
@@ -28,7 +28,7 @@ struct KeepLoops : llvm::PassInfoMixin<KeepLoops> {
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
             if (loop->getExitingBlock() == nullptr && !has_own_wish(*loop)) {
                 loop->setLoopAlreadyUnrolled();
-                llvm::addStringMetadataToLoop(loop, kept);
+                llvm::addStringMetadataToLoop(loop, kept_tag);
             }
         return llvm::PreservedAnalyses::all();
     }
@@ -39,9 +39,9 @@ struct KeepLoops : llvm::PassInfoMixin<KeepLoops> {
 struct ForgetKeptLoops : llvm::PassInfoMixin<ForgetKeptLoops> {
     static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
-            if (llvm::findStringMetadataForLoop(loop, kept))
+            if (llvm::findStringMetadataForLoop(loop, kept_tag))
                 loop->setLoopID(llvm::makePostTransformationMetadata(function.getContext(), loop->getLoopID(),
-                                                                     {not_unrolled, kept}, {}));
+                                                                     {not_unrolled, kept_tag}, {}));
         return llvm::PreservedAnalyses::all();
     }
 };
