@@ -96,7 +96,7 @@ TEST(CounterWidths, LeaveResultsAsTheyAre) {
                 uint32_t sum = 0;
                 for (int column = i; column < items; ++column)
                     for (int row = 0; row < count; ++row)
-                        sum = 3 * sum + static_cast<uint32_t>(in[static_cast<size_t>(row * items + column)]);
+                        sum = 3 * sum + static_cast<uint32_t>(in[index_of(row * items + column)]);
                 expected[static_cast<size_t>(i)] = static_cast<int>(sum);
             }
             columns.run({1, {items, 1, 1}, {32, 1, 1}},

@@ -15,6 +15,9 @@
 
 namespace polder::compiler::workgroup::test {
 
+// The index of an element whose place was computed with ints.
+inline size_t index_of(int place) { return static_cast<size_t>(place); }
+
 struct Range {
     uint32_t dimensions = 1;
     std::array<uint64_t, 3> global{1, 1, 1};

@@ -300,8 +300,8 @@ TEST(Rows, OfPeriodicGrids_AreRight) {
     for (int y = 0; y < h; ++y)
         for (int x = 0; x < w; ++x)
             for (int d = -1; d <= 1; ++d) {
-                int& sum = expected[static_cast<size_t>(y * w + x)];
-                sum = 3 * sum + in[static_cast<size_t>((y + d + h) % h * w + (x - 1 - d + w) % w)];
+                int& sum = expected[index_of(y * w + x)];
+                sum = 3 * sum + in[index_of((y + d + h) % h * w + (x - 1 - d + w) % w)];
             }
     for (const bool is_specialised : {false, true}) {
         ASSERT_EQ(program.prepare("k", is_specialised, {24, 1, 1}), "");
@@ -315,10 +315,10 @@ TEST(Rows, BasesBelowZero_AreRight) {
     Compiled program(tile);
     std::vector<float> a(w * h), b(w * h), expected(w * h);
     std::iota(a.begin(), a.end(), 1.0F);
-    const auto at = [&](int y, int x) { return x >= 0 && x < w ? a[static_cast<size_t>(y * w + x)] : 0.0F; };
+    const auto at = [&](int y, int x) { return x >= 0 && x < w ? a[index_of(y * w + x)] : 0.0F; };
     for (int y = 0; y < h; ++y)
         for (int x = 0; x < w; ++x)
-            expected[static_cast<size_t>(y * w + x)] = at(y, x - 4) + 2 * at(y, x) + at(y, x + 4);
+            expected[index_of(y * w + x)] = at(y, x - 4) + 2 * at(y, x) + at(y, x + 4);
     for (const bool is_specialised : {false, true}) {
         ASSERT_EQ(program.prepare("k", is_specialised, {16, 4, 1}), "");
         std::ranges::fill(b, 0.0F);
@@ -396,7 +396,7 @@ TEST(Rows, IndicesThatWrapAround_AreRight) {
             expected[item] =
                 a[static_cast<size_t>(i & 63)] + 100 * a[u >> 26] + 10000 * (i < 0) + (u < above ? 20000 : 0);
             if (i >= -8 && i < 40)
-                expected[static_cast<size_t>(64 + i + 8)] = a[static_cast<size_t>(i + 8)];
+                expected[index_of(64 + i + 8)] = a[index_of(i + 8)];
             if (u < 40)
                 expected[128 + u] = a[u];
         }
@@ -440,7 +440,7 @@ TEST(Rows, IndicesOneBelowACutSum_AreRight) {
                     static_cast<int32_t>(static_cast<uint32_t>(item + from) + static_cast<uint32_t>(summand));
                 expected[item] = int64_t{i} * 4;
                 if (i >= -8 && i < 72)
-                    expected[item] += a[static_cast<size_t>(i + 8)];
+                    expected[item] += a[index_of(i + 8)];
             }
             program.run({1, {64, 1, 1}, {32, 1, 1}}, Arguments().add(a.data() + 8).add(b.data()).add(from));
             EXPECT_EQ(b, expected) << from << ' ' << summand;

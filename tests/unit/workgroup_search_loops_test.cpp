@@ -51,8 +51,7 @@ TEST(SearchLoops, AreRight) {
                     std::vector<int> out(items, -1), expected(items);
                     for (int from = 0; from < items; ++from) {
                         int& n = expected[static_cast<size_t>(from)];
-                        while (n < limit && from + n < used &&
-                               a[static_cast<size_t>(from + n)] == b[static_cast<size_t>(from + n)])
+                        while (n < limit && from + n < used && a[index_of(from + n)] == b[index_of(from + n)])
                             ++n;
                     }
                     program.run({1, {items, 1, 1}, {32, 1, 1}},

@@ -40,7 +40,7 @@ TEST(SubGroupLanes, AddRows) {
     std::iota(in.begin(), in.end(), 1.0F);
     for (int row = 0; row < groups; ++row)
         expected[static_cast<size_t>(row)] =
-            std::accumulate(in.begin() + row * width, in.begin() + (row + 1) * width, 0.0F);
+            std::accumulate(in.begin() + ptrdiff_t{row} * width, in.begin() + ptrdiff_t{row + 1} * width, 0.0F);
     for (const std::string processor : {"", "haswell", "x86-64-v2"}) {
         if (processor == "haswell" && __builtin_cpu_supports("avx2") == 0)
             continue;
