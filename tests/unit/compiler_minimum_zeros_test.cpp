@@ -19,6 +19,13 @@
 namespace polder::compiler::test {
 namespace {
 
+std::unique_ptr<llvm::Module> parsed(const char* text, llvm::LLVMContext& context) {
+    llvm::SMDiagnostic error;
+    auto module = llvm::parseAssemblyString(text, error, context);
+    EXPECT_NE(module, nullptr) << error.getMessage().str();
+    return module;
+}
+
 TEST(MinimumZeros, OfAllWidths_HaveNoOrder) {
     const char* text = R"(
         define <16 x float> @f(<16 x float> %a, <16 x float> %b) {
@@ -28,9 +35,8 @@ TEST(MinimumZeros, OfAllWidths_HaveNoOrder) {
           ret <16 x float> %z
         })";
     llvm::LLVMContext context;
-    llvm::SMDiagnostic error;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
-    ASSERT_NE(module, nullptr) << error.getMessage().str();
+    const auto module = parsed(text, context);
+    ASSERT_NE(module, nullptr);
     llvm::Function& function = *module->getFunction("f");
     ignore_order_of_zeros(function);
     for (const llvm::Instruction& instruction : llvm::instructions(function))
@@ -93,9 +99,8 @@ TEST(MaskedMinimums, OfChains_CompareOnlyTheOperandThatIsEarly) {
           ret <16 x float> %z
         })";
     llvm::LLVMContext context;
-    llvm::SMDiagnostic error;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
-    ASSERT_NE(module, nullptr) << error.getMessage().str();
+    const auto module = parsed(text, context);
+    ASSERT_NE(module, nullptr);
     llvm::Function& function = *module->getFunction("f");
     mask_minimums(function, *create_target_machine(target));
     std::string code;

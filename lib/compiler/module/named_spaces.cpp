@@ -8,7 +8,6 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Operator.h>
-#include <optional>
 
 namespace polder::compiler {
 namespace {

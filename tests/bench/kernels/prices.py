@@ -8,7 +8,6 @@ The fitted price is the one with which the estimate is nearest to the measured r
 now follows from the estimates that the compiler prints. A decision is wrong when lanes that are made are slower by more than 5%, or lanes
 that are not made would be faster by more than 5%.
 """
-import argparse
 import dataclasses
 import math
 import pathlib
@@ -16,8 +15,7 @@ import re
 import subprocess
 import tempfile
 
-from compare import Runner
-from targets import RATIO_MAX, TARGETS, targets_here
+from targets import RATIO_MAX, parser_for, runners_of
 
 WORK_ITEMS = 16384
 TABLE = 4096  # elements
@@ -119,11 +117,7 @@ def measure(loops, forced, runner, launch, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="tools/bench --prices")
-    parser.add_argument("runner")
-    parser.add_argument("polder_icd")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--targets", type=lambda text: text.split(","), default=targets_here(), help="of " + ", ".join(TARGETS))
+    parser = parser_for("tools/bench --prices", 2)
     parser.add_argument("kinds", nargs="*", help="of " + ", ".join(KINDS))
     arguments = parser.parse_intermixed_args()
     mixes = ", ".join(f"{accesses} + {plain}" for accesses, plain in MIXES)
@@ -131,9 +125,7 @@ def main():
     print(f"{'kind':24} {'target':7} {'lanes':>5} {'measured':>27} {'estimated':>27} {'price':>6} {'fitted':>6} {'wrong':>5} {'then':>4}")
     with tempfile.TemporaryDirectory() as scratch:
         for target in arguments.targets:
-            loops, forced = [Runner(arguments.polder_icd, scratch, f"{target}-{method}",
-                                    {"POLDER_CPU_TARGET": TARGETS[target][0], "POCL_WORK_GROUP_METHOD": method,
-                                     "POCL_CPU_MAX_CU_COUNT": "1"}) for method in ("loops", "lanes")]
+            loops, forced = runners_of(target, ("loops", "lanes"), arguments.polder_icd, scratch)
             for name in arguments.kinds or KINDS:
                 kind = KINDS[name]
                 launches = {mix: describe(scratch, name, kind, *mix) for mix in MIXES}

@@ -39,21 +39,31 @@ def best_of_turns(runners, runner, description, rounds):
     return best
 
 
-def main():
-    parser = argparse.ArgumentParser(prog="tools/bench --targets")
+def parser_for(program, rounds):
+    """The arguments that the programs for several targets share."""
+    parser = argparse.ArgumentParser(prog=program)
     parser.add_argument("runner")
     parser.add_argument("polder_icd")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=rounds)
     parser.add_argument("--targets", type=lambda text: text.split(","), default=targets_here(), help="of " + ", ".join(TARGETS))
+    return parser
+
+
+def runners_of(target, methods, polder_icd, scratch):
+    """Polder with code for a target, for each way to run work-items, on one core."""
+    return [Runner(polder_icd, scratch, f"{target}-{method}",
+                   {"POLDER_CPU_TARGET": TARGETS[target][0], "POCL_WORK_GROUP_METHOD": method, "POCL_CPU_MAX_CU_COUNT": "1"})
+            for method in methods]
+
+
+def main():
+    parser = parser_for("tools/bench --targets", 3)
     parser.add_argument("directories", nargs="+")
     arguments = parser.parse_intermixed_args()
     ratios = {target: [] for target in arguments.targets}
     print(f"{'ms':28}" + "".join(f" {target + ' loops':>13} {'auto':>9} {'lanes':>9} {'ratios':>13}" for target in arguments.targets))
     with tempfile.TemporaryDirectory() as scratch:
-        runners = {target: [Runner(arguments.polder_icd, scratch, f"{target}-{method}",
-                                   {"POLDER_CPU_TARGET": TARGETS[target][0], "POCL_WORK_GROUP_METHOD": method,
-                                    "POCL_CPU_MAX_CU_COUNT": "1"})
-                            for method in METHODS] for target in arguments.targets}
+        runners = {target: runners_of(target, METHODS, arguments.polder_icd, scratch) for target in arguments.targets}
         for description in descriptions(arguments.directories):
             line = f"{description.stem:28}"
             for target, three in runners.items():

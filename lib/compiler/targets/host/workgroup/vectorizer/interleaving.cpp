@@ -316,17 +316,21 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
                                const llvm::TargetTransformInfo& target, unsigned lanes, size_t size, Pages prices) {
     constexpr size_t pages_min = 24, instructions_max = 2600;
     unsigned vectors = vectors_max;
-    const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
-    while (prices == Pages::cheap && vectors > 1 && vectors * registers_for(plan, shapes) > registers)
-        vectors /= 2;
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
     const auto is_short = [&](const llvm::Loop* loop) {
         return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes).fits(vectors_max);
     };
-    if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short))
+    if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short) ||
+        pages_of(plan, shapes, accesses) < pages_min)
         return 1;
-    return pages_of(plan, shapes, accesses) >= pages_min ? vectors : 1;
+    if (prices == Pages::dear)
+        return vectors;
+    const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
+    const size_t of_one = registers_for(plan, shapes);
+    while (vectors > 1 && vectors * of_one > registers)
+        vectors /= 2;
+    return vectors;
 }
 
 // No more vectors than divide a known number of work-items.
