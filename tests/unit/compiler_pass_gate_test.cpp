@@ -3,6 +3,7 @@
 #include "analyses.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
+#include "machine/pass_options.h"
 #include "targets/host/pass_gate.h"
 #include "targets/host/register_need.h"
 
@@ -15,10 +16,12 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
 #include <map>
+#include <optional>
 
 namespace polder::compiler::test {
 namespace {
@@ -212,16 +215,30 @@ TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
     const std::map<std::string, bool> few = optimizations_for(500);
     EXPECT_THAT(few, Contains(Pair("LoopVectorizePass", true)));
     EXPECT_THAT(few, Contains(Pair("SLPVectorizerPass", true)));
-    EXPECT_THAT(few, Contains(Pair("LoopLoadEliminationPass", true)));
     const std::map<std::string, bool> many = optimizations_for(501);
     EXPECT_THAT(many, Contains(Pair("LoopVectorizePass", false)));
     EXPECT_THAT(many, Contains(Pair("SLPVectorizerPass", false)));
-    EXPECT_THAT(many, Contains(Pair("LoopLoadEliminationPass", true)));
     EXPECT_THAT(many, Contains(Pair("GVNPass", true)));
 }
 
-TEST(OptimizationGate, ForALargeFunction_LeavesOutTheEliminationOfLoads) {
-    EXPECT_THAT(optimizations_for(1000), Contains(Pair("LoopLoadEliminationPass", false)));
+// Blocks of 100 accesses and of 102.
+TEST(OptimizationGate, ForABlockOfManyAccesses_LeavesOutTheEliminationOfLoads) {
+    EXPECT_THAT(optimizations_for(50), Contains(Pair("LoopLoadEliminationPass", true)));
+    EXPECT_THAT(optimizations_for(51), Contains(Pair("LoopLoadEliminationPass", false)));
+}
+
+// An option that another version of LLVM does not have would be left out silently.
+TEST(PassOptions, AreThoseThatLlvmHas) {
+    set_pass_options();
+    const auto value = [](const char* name) -> std::optional<unsigned> {
+        auto& options = llvm::cl::getRegisteredOptions();
+        const auto found = options.find(name);
+        if (found == options.end())
+            return std::nullopt;
+        return static_cast<llvm::cl::opt<unsigned>*>(found->second)->getValue();
+    };
+    EXPECT_EQ(value("dag-maps-huge-region"), 100U);
+    EXPECT_EQ(value("licm-max-num-int-reassociations"), 0U);
 }
 
 // The loop of `function_of` as a loop over work-items.
@@ -242,7 +259,7 @@ TEST(OptimizationGate, ForASmallFunctionWithLoopsOverWorkItemsOnly_LeavesOutPass
         return text.insert(text.find("  ret void"), "  call void @g(ptr %p, i64 %n)\n");
     };
     constexpr unsigned many = OptimizationGate::plain_instructions_max / 3;
-    for (const char* pass : {"LoopIdiomRecognizePass", "LoopLoadEliminationPass", "IPSCCPPass", "SCCPPass"}) {
+    for (const char* pass : {"LoopIdiomRecognizePass", "BDCEPass", "IPSCCPPass", "SCCPPass"}) {
         for (const std::string& plain : {items_of(3), items_of(3) + other("internal ", ""),
                                          calling(items_of(3)) + other("internal ", "cold noinline ")})
             EXPECT_THAT(optimizations_for(plain), Contains(Pair(pass, false))) << plain;

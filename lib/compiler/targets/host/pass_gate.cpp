@@ -17,11 +17,21 @@ namespace {
 
 constexpr unsigned accesses_max = 1000;  // of a basic block
 
-bool is_long(const llvm::BasicBlock& block) {
+bool has_more_accesses(const llvm::BasicBlock& block, unsigned limit) {
     const auto accesses = [&] {
         return llvm::count_if(block, [](const llvm::Instruction& each) { return each.mayReadOrWriteMemory(); });
     };
-    return block.size() > accesses_max && accesses() > accesses_max;
+    return block.size() > limit && accesses() > limit;
+}
+
+bool is_long(const llvm::BasicBlock& block) { return has_more_accesses(block, accesses_max); }
+
+bool has_many_accesses(const llvm::Module& module) {
+    return llvm::any_of(module, [](const llvm::Function& function) {
+        return llvm::any_of(function, [](const llvm::BasicBlock& block) {
+            return has_more_accesses(block, OptimizationGate::pairwise_accesses_max);
+        });
+    });
 }
 
 // CodeGenPrepare compares the order of instructions after each address that it inserts, for which LLVM numbers the whole block again.
@@ -107,7 +117,8 @@ bool has_long_block(const llvm::Module& module) {
 }
 
 OptimizationGate::OptimizationGate(const llvm::Module& module)
-    : is_large_(module.getInstructionCount() > pairwise_instructions_max), has_long_block_(has_long_block(module)),
+    : is_large_(module.getInstructionCount() > pairwise_instructions_max),
+      has_many_accesses_(has_many_accesses(module)), has_long_block_(has_long_block(module)),
       is_plain_(is_plain(module)) {}
 
 bool OptimizationGate::should_run(llvm::StringRef pass) const {
@@ -115,7 +126,7 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
         return false;
     if (pass == "LoopVectorizePass" || pass == "SLPVectorizerPass")
         return !has_long_block_;
-    return !is_large_ || pass != "LoopLoadEliminationPass";
+    return (!is_large_ && !has_many_accesses_) || pass != "LoopLoadEliminationPass";
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) const {

@@ -19,6 +19,9 @@ public:
     // In larger functions, passes that compare all pairs of accesses find little. They took a third of the time for 10,000 instructions.
     static constexpr unsigned pairwise_instructions_max = 3000;
 
+    // Of one block. The elimination of loads compares all pairs of accesses of a loop: 75 ms for 200 accesses.
+    static constexpr unsigned pairwise_accesses_max = 100;
+
     // Code of at most this size whose only loops are those over work-items: 18 passes that found nothing there do not run.
     static constexpr unsigned plain_instructions_max = 1000;
 
@@ -32,6 +35,7 @@ public:
 
 private:
     const bool is_large_;
+    const bool has_many_accesses_;
     const bool has_long_block_;
     const bool is_plain_;
 };

@@ -16,7 +16,6 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
-#include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
@@ -36,22 +35,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-template <class T>
-void set_option(const char* name, T value) {
-    auto& options = llvm::cl::getRegisteredOptions();
-    if (const auto found = options.find(name); found != options.end())
-        static_cast<llvm::cl::opt<T>*>(found->second)->setValue(value);
-}
-void set_options() {
-    static const bool done = [] {
-        // LICM would change (y * n + t) + x, with int operands, to (y * n + x) + t without no-wrap flags. After that, the
-        // vectorizer could not prove that neighbouring work-items access neighbouring elements.
-        set_option<unsigned>("licm-max-num-int-reassociations", 0);
-        return true;
-    }();
-    (void)done;
-}
 
 // For a `break` out of a block with variables, Clang joins all paths at the end of the block and uses a number and a switch to choose where
 // each path continues. This reports whether the function has such a switch.
@@ -136,7 +119,6 @@ void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::Fu
 }
 
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
-    set_options();
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
         if (has_accumulators(functions.getResult<llvm::LoopAnalysis>(function)))
