@@ -112,7 +112,7 @@ protected:
 TEST_F(Spirv, KernelsComputeTheSameBitsFromSourceAndFromClangsModules) {
     expect_same_bits(POLDER_TEST_KERNELS, {"kernels-1.0-O0", "kernels-1.4-O2", "kernels-1.6-O2"},
                      {"integers", "integer_functions", "floats", "math", "conversions", "vectors", "structures",
-                      "control", "work_items", "local_memory", "atomics", "collectives", "halves"});
+                      "control", "work_items", "local_memory", "atomics", "collectives", "halves", "one_for_all"});
 }
 
 TEST_F(Spirv, IntelsSubGroupInstructions_ComputeTheSameBitsAsTheFunctions) {
@@ -164,6 +164,16 @@ TEST_F(Spirv, ModulesLinkWithEachOtherAndWithSource) {
 TEST_F(Spirv, DeclarationsOfAliasing_AreAccepted) {
     OwnedProgram program = build_il(module_file("aliasing"));
     EXPECT_EQ(run_one(program, "twice", 21, 1), std::vector<cl_uint>{42});
+}
+
+TEST_F(Spirv, BlocksMayComeBeforeThoseThatDominateThem) {
+    OwnedProgram program = build_il(module_file("block_order"));
+    EXPECT_EQ(run_one(program, "number", 0, 3, 3), (std::vector<cl_uint>{9, 8, 11}));
+}
+
+TEST_F(Spirv, EntryPointsNeedNotListTheirVariables) {
+    OwnedProgram program = build_il(module_file("short_interface"));
+    EXPECT_EQ(run_one(program, "number", 0, 1), std::vector<cl_uint>{42});
 }
 
 TEST_F(Spirv, BuiltInVariablesMayBeConstants) {

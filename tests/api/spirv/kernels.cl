@@ -222,3 +222,16 @@ KERNEL(halves) {
     mine[52] = limited.x; mine[53] = limited.y; mine[54] = BITS(clamp(a, -2.0h, 2.0h)); mine[55] = BITS(smoothstep(-1.0h, 2.0h, b));
     mine[56] = BITS(work_group_reduce_max(a)); mine[57] = BITS(work_group_scan_inclusive_add(p));
 }
+
+// Of Clang's modules, the specification allows none of these.
+KERNEL(one_for_all) {
+    ITEM;
+    int s = (int)in[i];
+    int4 v = convert_int4((int4)(s, (int)in[i + 64], (int)in[i + 128], (int)in[i + 192]));
+    ulong2 w = convert_ulong2(upsample(as_uint4(v).xy, as_uint4(v).zw));
+    float4 scaled = ldexp((float4)(REAL(0), REAL(1), REAL(2), REAL(3)), s & 31);
+    vstore4(as_uint4(v), 0, mine);
+    vstore4(as_uint4(w), 1, mine);
+    vstore4(as_uint4(scaled), 2, mine);
+    mine[12] = all(s); mine[13] = any(s); mine[14] = all((short)s); mine[15] = any((long)s << 32);
+}

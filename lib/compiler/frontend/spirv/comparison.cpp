@@ -89,15 +89,18 @@ Value* select(Body& body, const Instruction& instruction) {
     return body.builder().CreateSelect(condition, x, y);
 }
 
-// LLVM's SPIR-V backend also emits OpAny and OpAll of vectors of integers, as OpenCL C's any and all take them: a negative element is true.
+// LLVM's SPIR-V backend also emits OpAny and OpAll of integers and of vectors of integers, as OpenCL C's any and all take them: a negative
+// element is true.
 Value* reduce(Body& body, const Instruction& instruction) {
     Value* vector = body.value(instruction, 0);
-    if (!vector->getType()->isVectorTy() || !vector->getType()->isIntOrIntVectorTy()) {
+    if (!vector->getType()->isIntOrIntVectorTy() || vector->getType()->isIntegerTy(1)) {
         body.refuse(instruction, "the operand is not a vector of truth values");
         return vector;
     }
     if (!vector->getType()->isIntOrIntVectorTy(1))
         vector = body.builder().CreateICmpSLT(vector, llvm::Constant::getNullValue(vector->getType()));
+    if (!vector->getType()->isVectorTy())
+        return vector;
     return instruction.opcode == spv::OpAny ? body.builder().CreateOrReduce(vector)
                                             : body.builder().CreateAndReduce(vector);
 }
