@@ -114,11 +114,12 @@ constexpr double part_of_instructions = 0.6;
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_loops_around(loop)); }
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
+// Such loops are not left to its own vectorizer either, which infers the type of each value by a recursion over all values before it.
 constexpr size_t lane_instructions_max = 12000;
 
-size_t instruction_count(const LanePlan& plan) {
+size_t instruction_count(const llvm::Loop& loop) {
     size_t count = 0;
-    for (const llvm::BasicBlock* block : plan.blocks)
+    for (const llvm::BasicBlock* block : loop.blocks())
         count += block->size();
     return count;
 }
@@ -143,6 +144,8 @@ struct Outcome {
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
                   const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, const LaneTarget& prices) {
+    if (instruction_count(loop) > lane_instructions_max)
+        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
@@ -150,8 +153,6 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
-    if (instruction_count(*plan) > lane_instructions_max)
-        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
                              LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);

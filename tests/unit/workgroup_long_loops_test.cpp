@@ -1,0 +1,50 @@
+// Kernels whose loop over work-items is too long for lanes.
+#include "workgroup_harness.h"
+
+#include <cstdint>
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr uint32_t statements = 15'500;  // of two instructions each
+constexpr uint32_t items = 20;
+
+uint32_t factor_of(uint32_t statement) { return 2 * statement + 3; }
+
+// Short blocks: LLVM's schedulers take quadratic time in their length.
+bool ends_block(uint32_t statement) { return statement % 250 == 249; }
+
+std::string source() {
+    std::string text = "kernel void k(global uint* a) {\n    size_t i = get_global_id(0);\n    uint x = a[i];\n";
+    for (uint32_t i = 0; i < statements; ++i) {
+        text += "    x = (x ^ " + std::to_string(i) + ") * " + std::to_string(factor_of(i)) + ";\n";
+        if (ends_block(i))
+            text += "    if (x & 64) a[i + " + std::to_string(items) + "] = x;\n";
+    }
+    return text + "    a[i] = x;\n}\n";
+}
+
+// LLVM's loop vectorizer takes minutes over such a loop.
+TEST(LongLoops, HaveNoLanes_AndAreNotLeftToTheVectorizerOfLlvm) {
+    Compiled program(source());
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_FALSE(has(program, "mul <")) << "there are vectors";
+    std::vector<uint32_t> a(2 * items), expected(a.size());
+    for (uint32_t item = 0; item < items; ++item) {
+        uint32_t x = a[item] = item * 1000;
+        for (uint32_t i = 0; i < statements; ++i) {
+            x = (x ^ i) * factor_of(i);
+            if (ends_block(i) && (x & 64) != 0)
+                expected[item + items] = x;
+        }
+        expected[item] = x;
+    }
+    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments{}.add(a.data()));
+    EXPECT_EQ(a, expected);
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
