@@ -134,12 +134,6 @@ bool has_assembly(const llvm::Module& module) {
     return false;
 }
 
-// C++ for OpenCL: a global object whose constructor is not a constant expression needs a call before all kernels.
-bool has_constructors(const llvm::Module& module) {
-    const llvm::GlobalVariable* list = module.getGlobalVariable("llvm.global_ctors");
-    return list != nullptr && list->getValueType()->getArrayNumElements() > 0;
-}
-
 }  // namespace
 
 bool may_be_unsupported(const llvm::Module& module) {
@@ -183,11 +177,6 @@ Result<void> check_supported(llvm::Module& module, std::string& log) {
         check(variable);
     if (has_assembly(module)) {
         report(lines, assembly_name, "inline assembly is not supported", log);
-        is_complete = false;
-    }
-    if (has_constructors(module)) {
-        log +=
-            "error: a global object has a constructor that is not a constant expression, which no kernel would call\n";
         is_complete = false;
     }
     return is_complete ? Result<void>{} : fail(Status::link_program_failure);

@@ -8,6 +8,7 @@
 #include "files/paths.h"
 #include "half_header.h"
 #include "module/block_kernels.h"
+#include "module/global_constructors.h"
 #include "module/value_names.h"
 #include "parsed_arguments.h"
 #include "pipe_header.h"
@@ -235,7 +236,10 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
         source_name, target.has_feature("__opencl_c_images") ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__",
         "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
-        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
+        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion",
+        // Clang warns of #pragma OPENCL EXTENSION with an extension that it does not know. With -Werror, the pragmas of those that a device
+        // reports would be errors.
+        "-Wno-error=ignored-pragmas"};
     if (!has_value_names())
         arguments.emplace_back("-discard-value-names");
     add_standard(arguments, input, options.standard);
@@ -270,6 +274,7 @@ Result<FrontendResult> run_frontend(const CompileInput& input, const BuildOption
     if (!result)
         return result;
     keep_inline_functions(*result->module);
+    construct_globals(*result->module, input.source);
     prepare_blocks(*result->module);
     return result;
 }
