@@ -29,6 +29,7 @@ TEST_F(CxxForOpenCL, GlobalObjectsOfCxx_AreConstructedWhileTheProgramIsCompiled)
                 for (int i = 0; i <= count; ++i)
                     sum += i;
             }
+            ~Numbers() { sum = -1; }
         };
         __global Numbers six(6);
         __global Numbers twenty_one(six.sum);

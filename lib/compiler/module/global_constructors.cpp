@@ -29,6 +29,22 @@ llvm::SmallVector<llvm::Function*> constructors(llvm::Module& module) {
     return found;
 }
 
+// The objects end with the program, and nothing can see them then: their destructors are not called.
+void forget_destructors(llvm::Module& module) {
+    if (llvm::Function* const at_exit = module.getFunction("__cxa_atexit"); at_exit && at_exit->isDeclaration()) {
+        for (llvm::User* const user : llvm::make_early_inc_range(at_exit->users()))
+            if (auto* const call = llvm::dyn_cast<llvm::CallInst>(user)) {
+                call->replaceAllUsesWith(llvm::Constant::getNullValue(call->getType()));
+                call->eraseFromParent();
+            }
+        if (at_exit->use_empty())
+            at_exit->eraseFromParent();
+    }
+    llvm::GlobalVariable* const handle = module.getNamedGlobal("__dso_handle");
+    if (handle != nullptr && handle->isDeclaration() && handle->use_empty())
+        handle->eraseFromParent();
+}
+
 void evaluate(llvm::Module& module) {
     for (llvm::GlobalVariable& variable : module.globals())
         if (variable.hasLocalLinkage())
@@ -78,6 +94,7 @@ void construct_globals(llvm::Module& module, std::string_view source) {
     const llvm::SmallVector<llvm::Function*> functions = constructors(module);
     if (functions.empty())
         return;
+    forget_destructors(module);
     const std::optional<Values> values = constructed(module);
     module.getGlobalVariable(list_name)->eraseFromParent();
     if (values) {
