@@ -58,9 +58,9 @@ void evaluate(llvm::Module& module) {
 }
 
 // Whether a value contains no address, so that it may move to another module.
-bool is_plain(const llvm::Constant& value) {
+bool has_no_address(const llvm::Constant& value) {
     return !llvm::isa<llvm::GlobalValue>(value) && llvm::all_of(value.operands(), [](const llvm::Use& operand) {
-        return is_plain(*llvm::cast<llvm::Constant>(operand.get()));
+        return has_no_address(*llvm::cast<llvm::Constant>(operand.get()));
     });
 }
 
@@ -81,7 +81,7 @@ std::optional<Values> constructed(llvm::Module& module) {
             return std::nullopt;
         if (same->getInitializer() == variable.getInitializer())
             continue;
-        if (!is_plain(*same->getInitializer()))
+        if (!has_no_address(*same->getInitializer()))
             return std::nullopt;
         values.emplace_back(&variable, const_cast<llvm::Constant*>(same->getInitializer()));
     }

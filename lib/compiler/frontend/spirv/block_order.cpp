@@ -9,19 +9,19 @@
 namespace polder::compiler::spirv {
 namespace {
 
-using Block = std::vector<const Instruction*>;
+using BasicBlock = std::vector<const Instruction*>;
 
 class BlockOrder {
 public:
     // `literal_words`: of each literal of an OpSwitch, by the id of its selector.
-    BlockOrder(std::vector<Block> blocks, const std::map<uint32_t, size_t>& literal_words)
+    BlockOrder(std::vector<BasicBlock> blocks, const std::map<uint32_t, size_t>& literal_words)
         : blocks_(std::move(blocks)), literal_words_(literal_words) {
         for (size_t i = 0; i < blocks_.size(); ++i)
             places_[blocks_[i].front()->result] = i;
     }
 
-    [[nodiscard]] std::vector<Block> run() {
-        std::vector<Block> ordered;
+    [[nodiscard]] std::vector<BasicBlock> run() {
+        std::vector<BasicBlock> ordered;
         search();
         for (auto place = finished_.rbegin(); place != finished_.rend(); ++place)
             ordered.push_back(blocks_[*place]);
@@ -53,7 +53,7 @@ private:
         }
     }
 
-    [[nodiscard]] std::vector<size_t> successors(const Block& block) const {
+    [[nodiscard]] std::vector<size_t> successors(const BasicBlock& block) const {
         std::vector<size_t> found;
         const auto add = [&](uint32_t label) {
             if (const auto place = places_.find(label); place != places_.end())
@@ -74,7 +74,7 @@ private:
         return found;
     }
 
-    const std::vector<Block> blocks_;
+    const std::vector<BasicBlock> blocks_;
     const std::map<uint32_t, size_t>& literal_words_;
     std::map<uint32_t, size_t> places_;  // of labels
     std::set<size_t> seen_;
@@ -87,7 +87,7 @@ std::vector<const Instruction*> with_ordered_blocks(const Binary& binary) {
     std::set<uint32_t> wide_types;
     std::map<uint32_t, size_t> literal_words;
     std::vector<const Instruction*> result;
-    std::vector<Block> blocks;
+    std::vector<BasicBlock> blocks;
     for (const Instruction& instruction : binary.instructions()) {
         if (instruction.opcode == spv::OpTypeInt && instruction.operand(0) > 32)
             wide_types.insert(instruction.result);
@@ -96,12 +96,12 @@ std::vector<const Instruction*> with_ordered_blocks(const Binary& binary) {
         if (instruction.opcode == spv::OpLabel)
             blocks.emplace_back();
         if (instruction.opcode == spv::OpFunctionEnd && !blocks.empty()) {
-            for (const Block& block : BlockOrder{std::exchange(blocks, {}), literal_words}.run())
+            for (const BasicBlock& block : BlockOrder{std::exchange(blocks, {}), literal_words}.run())
                 result.insert(result.end(), block.begin(), block.end());
         }
         (blocks.empty() ? result : blocks.back()).push_back(&instruction);
     }
-    for (const Block& block : blocks)  // of a function without an end
+    for (const BasicBlock& block : blocks)  // of a function without an end
         result.insert(result.end(), block.begin(), block.end());
     return result;
 }
