@@ -345,6 +345,46 @@ TEST(Chains, OnManyPages_FitTheRegisters) {
     EXPECT_TRUE(has(few, "fmul <64 x float>")) << few.optimised();
 }
 
+// A loop that goes on by the size of the launch reads two lines of memory that are side by side: else the rows are walked along twice as often.
+TEST(Chains, OfStepsBySizeOfLaunch_AreTwo) {
+    const std::string source = R"(
+    kernel void k(global const double* restrict a, global const double* restrict b, global double* restrict sums, long n) {
+        double sum = 0;
+        for (size_t i = get_global_id(0); i < n; i += get_global_size(0)) sum += a[i] * b[i];
+        sums[get_global_id(0)] = sum;
+    })";
+    Compiled code(source, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k"), "");
+    EXPECT_TRUE(has(code, "fadd <16 x double>") || has(code, "<16 x double> @llvm.fmuladd")) << code.optimised();
+    // Lanes that end at places of their own, and lanes that go on from place to place, have one vector.
+    for (const char* loop :
+         {"for (size_t i = get_global_id(0); i < ends[get_global_id(0)]; i += get_global_size(0)) sum += a[i];",
+          "for (size_t i = get_global_id(0) * n; i < n; ++i) sum += a[i];"}) {
+        Compiled other(
+            "kernel void k(global const double* restrict a, global const long* restrict ends, global double* restrict "
+            "sums, long n) { double sum = 0; " +
+                std::string{loop} + " sums[get_global_id(0)] = sum; }",
+            processor_with_512_bits);
+        ASSERT_EQ(other.prepare("k"), "");
+        EXPECT_FALSE(has(other, "<16 x double>")) << other.optimised();
+    }
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    std::vector<double> a(1000), b(1000);
+    std::iota(a.begin(), a.end(), 1.0);
+    std::iota(b.begin(), b.end(), -300.0);
+    for (const uint64_t items : {1, 7, 8, 16, 17, 40, 64}) {
+        for (const int64_t n : {0, 5, 16, 100, 999}) {
+            std::vector<double> sums(items), expected(items);
+            for (int64_t i = 0; i < n; ++i)
+                expected[static_cast<uint64_t>(i) % items] += a[i] * b[i];
+            program.run({1, {items, 1, 1}, {items, 1, 1}},
+                        Arguments().add(a.data()).add(b.data()).add(sums.data()).add(n));
+            ASSERT_EQ(sums, expected) << items << " items, " << n;
+        }
+    }
+}
+
 // Loops around barriers ----------------------------------------------------------------------------
 
 // After the barrier, a work-item goes on with the rest of the iteration or with the next one, so it enters the loop at two places.

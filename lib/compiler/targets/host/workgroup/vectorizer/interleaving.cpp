@@ -47,11 +47,16 @@ public:
     // Whether `vectors` vectors can run at once, and registers hold their values.
     bool fits(unsigned vectors) { return count_all() && have_registers(vectors); }
 
+    // The same for a loop whose lanes leave it in their order, all in the last two iterations.
+    bool fits_in_strides(unsigned vectors) { return is_left_in_order() && count_body() && have_registers(vectors); }
+
 private:
     static constexpr size_t temporaries = 2;
 
-    bool count_all() {
-        if (loop_.getNumBlocks() != 1 || !is_left_by_all_at_once())
+    bool count_all() { return is_left_by_all_at_once() && count_body(); }
+
+    bool count_body() {
+        if (loop_.getNumBlocks() != 1)
             return false;
         for (llvm::Instruction& instruction : block_)
             if (varies(instruction) && !count(instruction))
@@ -69,6 +74,17 @@ private:
     [[nodiscard]] bool is_left_by_all_at_once() const {
         const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
         return branch && branch->isConditional() && shapes_.of(branch->getCondition()).is_uniform();
+    }
+
+    // Whether the branch compares what grows from lane to lane with what all lanes share.
+    [[nodiscard]] bool is_left_in_order() const {
+        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
+        const auto* comparison =
+            branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+        if (comparison == nullptr || !comparison->isRelational())
+            return false;
+        const LaneShape left = shapes_.of(comparison->getOperand(0)), right = shapes_.of(comparison->getOperand(1));
+        return left.is_strided() && right.is_strided() && left.is_uniform() != right.is_uniform();
     }
 
     // Whether the call is an intrinsic that is one instruction, and the processor can start one of them in each cycle.
@@ -311,6 +327,38 @@ size_t registers_for(const LanePlan& plan, const LaneShapes& shapes) {
     return most;
 }
 
+// Whether the block has an access of all lanes to a row that moves in each iteration, at once by a step that is not known or by several vectors.
+bool walks_in_strides(const llvm::Loop& loop, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes) {
+    return llvm::any_of(*loop.getHeader(), [&](llvm::Instruction& instruction) {
+        const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+        if (address == nullptr || shapes.of(address).is_uniform())
+            return false;
+        const auto access = accesses.of(instruction);
+        const auto growth = growth_of(address, loop);
+        const llvm::TypeSize bytes = instruction.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
+        return access && access->is_certain && access->is_consecutive() &&
+               (!growth || std::abs(*growth) > static_cast<int64_t>(lanes * bytes.getFixedValue()));
+    });
+}
+
+// For loops that go on by the size of the launch or of the group until the end of a row, such as `for (i = get_global_id(0); i < n; i += get_global_size(0))`.
+// One vector would read a line of memory here and there, and the row's other lines in further walks along it.
+unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                            const llvm::TargetTransformInfo& target, unsigned lanes) {
+    constexpr unsigned at_once = 2;
+    unsigned vectors = 1;
+    for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
+        if (loop == plan.loop)
+            continue;
+        InnerLoop inner(*loop, shapes, accesses, target, lanes);
+        if (!inner.fits_in_strides(at_once) || !walks_in_strides(*loop, shapes, accesses, lanes))
+            return 1;
+        vectors = at_once;
+    }
+    const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
+    return vectors * registers_for(plan, shapes) <= registers ? vectors : 1;
+}
+
 // Long code that is emitted for more vectors takes long to compile: LLVM compares each store with each load.
 unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                const llvm::TargetTransformInfo& target, unsigned lanes, size_t size, Pages prices) {
@@ -352,6 +400,8 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
         return fitting(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
+    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes); vectors > 1)
+        return fitting(vectors, plan, lanes);
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop || !loop->isInnermost())
