@@ -209,5 +209,31 @@ TEST(Gathers, InLoopsThatLanesLeaveOneByOne_AreNotQuick) {
     EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
 }
 
+// A vector stays in the loop until its last lane leaves it. Meanwhile it loads structures for all lanes.
+TEST(Gathers, OfStructuresInLoopsAsLongAsEachLaneSays_AreNoLanes) {
+    constexpr const char* source = R"(
+        typedef struct { double energy, total, elastic, fission; } Point;
+        kernel void k(global const int* counts, global const int* isotopes, global const int* places,
+                      global const Point* points, global const double* energies, global double* sums, int length) {
+            const int i = get_global_id(0), row = (int)(energies[i] * length);
+            const double energy = energies[i];
+            const int material = i * 7919 % 12, count = counts[material];
+            double total = 0, elastic = 0, fission = 0;
+            for (int j = 0; j < count; ++j) {
+                const int isotope = isotopes[material * 34 + j], place = places[row * 68 + isotope];
+                global const Point* low = &points[isotope * length + place];
+                const double part = (low[1].energy - energy) / (low[1].energy - low[0].energy);
+                total += low[1].total - part * (low[1].total - low[0].total);
+                elastic += low[1].elastic - part * (low[1].elastic - low[0].elastic);
+                fission += low[1].fission - part * (low[1].fission - low[0].fission);
+            }
+            sums[i] = total + elastic * fission;
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_512_bits), one_without);
+    // Where the lanes leave together, they pay.
+    const std::string together = std::regex_replace(source, std::regex(R"(counts\[material\])"), "counts[0]");
+    EXPECT_EQ(loops_of(together, processor_with_512_bits), one_with_lanes);
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

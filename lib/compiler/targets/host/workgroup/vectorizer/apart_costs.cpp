@@ -130,7 +130,6 @@ bool ApartCosts::is_read_and_written_in_turns(const llvm::Instruction& access) c
     return false;
 }
 
-// Whether the access is in a loop of the kernel that lanes leave at different times.
 bool ApartCosts::is_left_one_by_one(const llvm::Instruction& access) const {
     const llvm::Loop* around = plan_.loops->getLoopFor(access.getParent());
     for (; around != plan_.loop; around = around->getParentLoop()) {

@@ -25,12 +25,14 @@ public:
 
     [[nodiscard]] double of(const llvm::Instruction& access, unsigned lanes);
 
+    // Whether the access is in a loop of the kernel that lanes leave at different times.
+    [[nodiscard]] bool is_left_one_by_one(const llvm::Instruction& access) const;
+
 private:
     [[nodiscard]] bool is_linear(const llvm::Value* value);
     [[nodiscard]] bool has_linear_operands(const llvm::Instruction& instruction);
     [[nodiscard]] bool is_row_of_its_own(const llvm::Instruction& access);
     [[nodiscard]] bool is_read_and_written_in_turns(const llvm::Instruction& access) const;
-    [[nodiscard]] bool is_left_one_by_one(const llvm::Instruction& access) const;
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
