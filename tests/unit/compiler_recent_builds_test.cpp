@@ -176,6 +176,20 @@ TEST(ParsedArguments, TheNewestAreKept_UntilTheCompilerIsUnloaded) {
     EXPECT_EQ(kept.find(arguments_of(0)), nullptr);
 }
 
+TEST(ParsedArguments, MacrosAreKeptWithArgumentsThatAreKept) {
+    ParsedArguments kept;
+    const auto macros = std::make_shared<const PredefinedMacros>("#define X 1\n#define Y 2\nint y = Y;\n", 24, Words{});
+    kept.keep_macros({"-O2"}, macros);
+    EXPECT_EQ(kept.macros({"-O2"}), nullptr);
+    kept.keep({"-O2"}, std::make_shared<const clang::CompilerInvocation>());
+    EXPECT_EQ(kept.macros({"-O2"}), nullptr);
+    kept.keep_macros({"-O2"}, macros);
+    EXPECT_EQ(kept.macros({"-O2"}), macros);
+    EXPECT_EQ(macros->needed_by({}), "\n#define Y 2\nint y = Y;\n");
+    kept.clear();
+    EXPECT_EQ(kept.macros({"-O2"}), nullptr);
+}
+
 TEST_F(CompilerRecentBuilds, ABuildWithTheSameOptions_ReadsItsOwnSource) {
     for (const int number : {11, 12, 13})
         EXPECT_EQ(result_of(build(source_of(number), "-DUNUSED=1")), number);

@@ -4,6 +4,22 @@
 
 namespace polder::compiler {
 
+namespace {
+
+Words with_words_of(std::string_view text, const Words& others) {
+    Words words = others;
+    add_words(text, words);
+    return words;
+}
+
+}  // namespace
+
+PredefinedMacros::PredefinedMacros(const std::string& predefines, size_t command_line, const Words& included)
+    : command_line_(predefines.substr(command_line)),
+      own_(predefines.substr(0, command_line), with_words_of(command_line_, included)) {}
+
+std::string PredefinedMacros::needed_by(const Words& program) const { return own_.needed_by(program) + command_line_; }
+
 ClangDefinitions& ClangDefinitions::get() {
     static ClangDefinitions& kept = *new ClangDefinitions;
     return kept;
@@ -14,21 +30,18 @@ std::optional<std::string> ClangDefinitions::header_for(const Words& program, co
     return found == nullptr ? std::nullopt : std::optional(found->definitions.needed_by(program));
 }
 
-std::string ClangDefinitions::macros_for(const Words& program, const std::string& path, const std::string& predefines) {
-    const size_t end = predefines.find("# 1 \"<command line>\"");
+std::shared_ptr<const PredefinedMacros> ClangDefinitions::macros(const std::string& path,
+                                                                 const std::string& predefines) {
+    const size_t command_line = predefines.find("# 1 \"<command line>\"");
     const std::shared_ptr<const Header> included = header(path);
-    if (end == predefines.npos || included == nullptr)
-        return predefines;
-    Words words = program;
-    words.insert(included->words.begin(), included->words.end());
-    add_words(std::string_view{predefines}.substr(end), words);
-    return macros(predefines.substr(0, end))->needed_by(words) + predefines.substr(end);
+    if (command_line == predefines.npos || included == nullptr)
+        return nullptr;
+    return std::make_shared<const PredefinedMacros>(predefines, command_line, included->words);
 }
 
 void ClangDefinitions::clear() {
     const Lock lock(mutex_);
     header_ = nullptr;
-    macros_ = nullptr;
 }
 
 std::shared_ptr<const ClangDefinitions::Header> ClangDefinitions::header(const std::string& path) {
@@ -43,18 +56,6 @@ std::shared_ptr<const ClangDefinitions::Header> ClangDefinitions::header(const s
     auto made = std::make_shared<const Header>(path, (*file)->getBuffer().str());
     const Lock lock(mutex_);
     header_ = made;
-    return made;
-}
-
-std::shared_ptr<const Definitions> ClangDefinitions::macros(std::string text) {
-    {
-        const Lock lock(mutex_);
-        if (macros_ != nullptr && macros_->text() == text)
-            return macros_;
-    }
-    auto made = std::make_shared<const Definitions>(std::move(text));
-    const Lock lock(mutex_);
-    macros_ = made;
     return made;
 }
 

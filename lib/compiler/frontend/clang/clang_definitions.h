@@ -13,6 +13,18 @@
 
 namespace polder::compiler {
 
+// Clang's own macros for one command line.
+class PredefinedMacros {
+public:
+    // `predefines`: the preprocessor's, which from `command_line` on are those of the command line. `included`: the words of all headers.
+    PredefinedMacros(const std::string& predefines, size_t command_line, const Words& included);
+    [[nodiscard]] std::string needed_by(const Words& program) const;
+
+private:
+    const std::string command_line_;
+    const Definitions own_;
+};
+
 class ClangDefinitions {
 public:
     [[nodiscard]] static ClangDefinitions& get();
@@ -21,9 +33,8 @@ public:
     [[nodiscard]] std::optional<std::string> header_for(const Words& program, const std::string& path)
         POLDER_EXCLUDES(mutex_);
 
-    // What the program, with the header at `path`, needs of Clang's own macros. `predefines`: the preprocessor's, which end with those of the
-    // command line.
-    [[nodiscard]] std::string macros_for(const Words& program, const std::string& path, const std::string& predefines)
+    // Clang's own macros among `predefines`, the preprocessor's, for programs with the header at `path`. Null when they are not understood.
+    [[nodiscard]] std::shared_ptr<const PredefinedMacros> macros(const std::string& path, const std::string& predefines)
         POLDER_EXCLUDES(mutex_);
     void clear() POLDER_EXCLUDES(mutex_);
 
@@ -38,11 +49,9 @@ private:
     };
 
     [[nodiscard]] std::shared_ptr<const Header> header(const std::string& path) POLDER_EXCLUDES(mutex_);
-    [[nodiscard]] std::shared_ptr<const Definitions> macros(std::string text) POLDER_EXCLUDES(mutex_);
 
     Mutex mutex_;
     std::shared_ptr<const Header> header_ POLDER_GUARDED_BY(mutex_);  // the newest
-    std::shared_ptr<const Definitions> macros_ POLDER_GUARDED_BY(mutex_);  // the newest
 };
 
 }  // namespace polder::compiler

@@ -63,8 +63,8 @@ bool has_all_words(std::string_view source) {
     return true;
 }
 
-Definitions::Definitions(std::string text) : text_(std::move(text)) {
-    Words always;
+Definitions::Definitions(std::string text, const Words& others) : text_(std::move(text)) {
+    Words always = others;
     find_definitions(always);
     for (unsigned i = 0; i < definitions_.size(); ++i)
         by_name_[definitions_[i].name].push_back(i);
@@ -82,11 +82,15 @@ void Definitions::find_definitions(Words& always) {
         const size_t end = end_of_line(text_, begin);
         const llvm::StringRef line(text_.data() + begin, end - begin);
         if (const llvm::StringRef name = defined_by(line); !name.empty())
-            definitions_.push_back({begin, end, name, {}});
+            definitions_.push_back({begin, end, lines_between(begin, end), name, {}});
         else
             add_words({line.data(), line.size()}, always);
         begin = end;
     }
+}
+
+size_t Definitions::lines_between(size_t begin, size_t end) const {
+    return static_cast<size_t>(std::ranges::count(std::string_view{text_}.substr(begin, end - begin), '\n'));
 }
 
 void Definitions::add_uses(const Words& words, llvm::SmallVectorImpl<unsigned>& uses) const {
@@ -111,12 +115,10 @@ std::string Definitions::needed_by(const Words& program) const {
     for (unsigned i = 0; i < definitions_.size(); ++i) {
         if (is_needed.test(i))
             continue;
-        const auto [begin, end, name, uses] = definitions_[i];
-        result.append(text_, kept, begin - kept);
-        result.append(static_cast<size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                                     text_.begin() + static_cast<std::ptrdiff_t>(end), '\n')),
-                      '\n');
-        kept = end;
+        const Definition& left_out = definitions_[i];
+        result.append(text_, kept, left_out.begin - kept);
+        result.append(left_out.lines, '\n');
+        kept = left_out.end;
     }
     return result.append(text_, kept, text_.size() - kept);
 }

@@ -28,7 +28,8 @@ void add_words(std::string_view text, Words& words);
 
 class Definitions {
 public:
-    explicit Definitions(std::string text);
+    // `others`: words of what surrounds the text; they count as named by the text itself.
+    explicit Definitions(std::string text, const Words& others = {});
     Definitions(const Definitions&) = delete;
     Definitions& operator=(const Definitions&) = delete;
 
@@ -38,11 +39,13 @@ public:
 private:
     struct Definition {
         size_t begin, end;  // within the text, whole lines
+        size_t lines;
         llvm::StringRef name;
         llvm::SmallVector<unsigned, 2> uses;  // other definitions
     };
 
     void find_definitions(Words& always);
+    [[nodiscard]] size_t lines_between(size_t begin, size_t end) const;
     void add_uses(const Words& words, llvm::SmallVectorImpl<unsigned>& uses) const;
 
     const std::string text_;

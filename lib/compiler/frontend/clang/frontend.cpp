@@ -140,22 +140,30 @@ std::optional<Words> words_of(const CompileInput& input, const BuildOptions& opt
     return words;
 }
 
+// `words`: the program's, when it gets only those of Clang's macros that it names. `macros`: Clang's for `arguments`, when they are known; then
+// Clang itself makes none.
 class CodeAction final : public clang::EmitLLVMOnlyAction {
 public:
-    CodeAction(llvm::LLVMContext& context, const std::optional<Words>& words)
-        : clang::EmitLLVMOnlyAction(&context), words_(words) {}
+    CodeAction(llvm::LLVMContext& context, const std::vector<std::string>& arguments, const std::optional<Words>& words,
+               ParsedArguments::Macros macros)
+        : clang::EmitLLVMOnlyAction(&context), arguments_(arguments), words_(words), macros_(std::move(macros)) {}
 
 protected:
     bool BeginSourceFileAction(clang::CompilerInstance& instance) override {
         clang::Preprocessor& preprocessor = instance.getPreprocessor();
-        if (words_)
-            preprocessor.setPredefines(
-                ClangDefinitions::get().macros_for(*words_, base_header(), preprocessor.getPredefines()));
+        if (words_ && macros_ == nullptr) {
+            macros_ = ClangDefinitions::get().macros(base_header(), preprocessor.getPredefines());
+            ParsedArguments::get().keep_macros(arguments_, macros_);
+        }
+        if (words_ && macros_ != nullptr)
+            preprocessor.setPredefines(macros_->needed_by(*words_));
         return clang::EmitLLVMOnlyAction::BeginSourceFileAction(instance);
     }
 
 private:
+    const std::vector<std::string>& arguments_;
     const std::optional<Words>& words_;
+    ParsedArguments::Macros macros_;
 };
 
 // One run of Clang.
@@ -169,7 +177,9 @@ public:
         POLDER_TRY(configure(arguments));
         auto reads = std::make_shared<DiskReads>();
         instance_.addDependencyCollector(reads);
-        CodeAction action(context, words_);
+        ParsedArguments::Macros macros = words_ ? ParsedArguments::get().macros(arguments) : nullptr;
+        instance_.getPreprocessorOpts().UsePredefines = macros == nullptr;
+        CodeAction action(context, arguments, words_, std::move(macros));
         if (!instance_.ExecuteAction(action))
             return fail(Status::compile_program_failure);
         std::unique_ptr<llvm::Module> module = action.takeModule();
