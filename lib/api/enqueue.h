@@ -32,6 +32,7 @@ public:
         return call;
     }
 
+    [[nodiscard]] bool is_recorded() const { return recorded_ != nullptr; }
     [[nodiscard]] runtime::Queue& queue() const { return *queue_; }
     [[nodiscard]] runtime::Context& context() const { return queue_->context(); }
 

@@ -84,13 +84,13 @@ Result<void> check_local_size(const KernelOnDevice& on, const driver::DeviceInfo
 
 // Sets and checks the local size for a launch of the kernel with `sizes`, which has work-items. Called after set_global_range.
 Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Device& device, const SizeArrays& sizes,
-                       NdRange& range) {
+                       Kernel::Launched::Times times, NdRange& range) {
     POLDER_TRY(check_total(range));
     if (sizes.local) {
         std::copy_n(sizes.local, sizes.work_dim, range.local.begin());
         POLDER_TRY(check_required_size(on, range));
     } else {
-        POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, range.global));
+        POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, {range.global, times}));
         range.local = local;
     }
     return check_local_size(on, device.info(), range);
@@ -244,15 +244,15 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
 }
 
 // Chooses the code and the work-group size for a launch whose sizes differ from those of the kernel's last launch.
-Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeArrays& sizes, NdRange& range,
-                         runtime::LastLaunch::Choice& choice) {
+Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeArrays& sizes,
+                         Kernel::Launched::Times times, NdRange& range, runtime::LastLaunch::Choice& choice) {
     const KernelOnDevice& on = *choice.on;
-    POLDER_TRY(set_range(kernel, on, device, sizes, range));
+    POLDER_TRY(set_range(kernel, on, device, sizes, times, range));
     POLDER_TRY(check_private_memory(on, device.info(), range.local));
     POLDER_TRY(check_addresses(device, *kernel.arguments()));
-    POLDER_ASSIGN(local, kernel.best_local_size(on, device, range.global, range.local));
+    POLDER_ASSIGN(local, kernel.best_local_size(on, device, {range.global, times}, range.local));
     POLDER_TRY(check_group_counts(device, range.global, local));
-    POLDER_ASSIGN(code, kernel.code(on, range.global, local));
+    POLDER_ASSIGN(code, kernel.code(on, {range.global, times}, local));
     // CL_INVALID_WORK_GROUP_SIZE: the work-group has more work-items than CL_KERNEL_WORK_GROUP_SIZE, which registers may limit.
     if (local[0] * local[1] * local[2] > code->group_size_max(device.info().max_work_group_size))
         return fail(Status::invalid_work_group_size);
@@ -341,7 +341,9 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     if (is_repeated) [[likely]]
         POLDER_TRY(check_addresses(device, arguments));
     else
-        POLDER_TRY(choose_code(kernel, device, sizes, range, choice));
+        POLDER_TRY(choose_code(kernel, device, sizes,
+                               call.is_recorded() ? Kernel::Launched::Times::many : Kernel::Launched::Times::once,
+                               range, choice));
     range.local = choice.local;
     // CL_OUT_OF_RESOURCES: a work-group needs more local memory than the device has.
     if (!(is_repeated && arguments.locals.empty()) &&
@@ -436,7 +438,7 @@ CL_API_ENTRY cl_int CL_API_CALL clGetKernelSuggestedLocalWorkSize(cl_command_que
         POLDER_TRY(check_addresses(queue->device(), arguments));
         NdRange range;
         POLDER_TRY(set_global_range(sizes, range));
-        POLDER_TRY(set_range(*object, *on, queue->device(), sizes, range));
+        POLDER_TRY(set_range(*object, *on, queue->device(), sizes, Kernel::Launched::Times::once, range));
         // The errors that a launch with these arguments would have.
         BufferList buffers(arguments.pointers.size());
         Views views;

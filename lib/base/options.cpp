@@ -51,6 +51,9 @@ constexpr Option table[] = {
      "Compile a kernel on another thread as soon as the kernel object is created, so that the first launch need not "
      "wait "
      "for all of it. Only where the process may use more than one processor."},
+    {"POLDER_QUICK_CODE", Kind::flag, &Values::quick_code, "1", "1",
+     "Compile a small kernel with hardly any optimisation for launches with little work on processors. With `0`, "
+     "the code of all launches is optimised, as tests of that code need it. The results are the same."},
     {"POCL_MEMORY_LIMIT", Kind::gibibytes, &Values::memory_limit_bytes, "", "what the device has",
      "The most memory that the `cpu` device offers and that buffers take on the host, in GiB, or with a suffix: "
      "`512M`, "
@@ -270,6 +273,7 @@ const std::string& debug() { return current().debug; }
 const std::string& cache_directory() { return current().cache_directory; }
 bool kernel_cache() { return current().kernel_cache; }
 bool early_code() { return current().early_code; }
+bool quick_code() { return current().quick_code; }
 std::optional<uint64_t> memory_limit_bytes() { return current().memory_limit_bytes; }
 std::optional<uint32_t> cpu_max_compute_units() { return current().cpu_max_compute_units; }
 std::optional<uint32_t> max_compute_units() { return current().max_compute_units; }

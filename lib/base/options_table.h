@@ -16,6 +16,7 @@ struct Values {
     std::string cache_directory;
     bool kernel_cache = true;
     bool early_code = true;
+    bool quick_code = true;
     std::optional<uint64_t> memory_limit_bytes;
     std::optional<uint32_t> cpu_max_compute_units;
     std::optional<uint32_t> max_compute_units;

@@ -362,6 +362,19 @@ TEST(MachinePool, MachinesWithoutOptimisation_AndThoseOfFailedCompilations_AreNo
     EXPECT_TRUE(pool.take(host())->Options.EmitStackSizeSection);
 }
 
+TEST(MachinePool, MachinesOfEachLevel_AreKeptForThisLevel) {
+    MachinePool pool;
+    const llvm::TargetMachine* quick = nullptr;
+    {
+        const PooledMachine machine(pool, host(), llvm::CodeGenOptLevel::None);
+        quick = &*machine;
+    }
+    const EmittingMachine other = pool.take(host());
+    EXPECT_NE(other.get(), quick);
+    EXPECT_EQ(other->getOptLevel(), llvm::CodeGenOptLevel::Default);
+    EXPECT_EQ(pool.take(host(), llvm::CodeGenOptLevel::None).get(), quick);
+}
+
 TEST(MachinePool, KeepsAFewMachines_AndNoneAfterClear) {
     MachinePool pool;
     std::vector<EmittingMachine> machines;

@@ -3,6 +3,7 @@
 #include "targets/host/constant_loads.h"
 #include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
+#include "targets/host/quick_passes.h"
 #include "targets/host/register_tables.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
@@ -184,7 +185,11 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     llvm::raw_string_ostream stream(problem);
     if (llvm::verifyModule(*module, &stream))
         return "invalid IR: " + problem;
-    optimise(*module, *state_->machine);
+    const bool is_quick = lanes == Lanes::later;
+    if (is_quick && !optimize_quickly(*module, *state_->machine))
+        return "the passes for quick code failed";
+    if (!is_quick)
+        optimise(*module, *state_->machine);
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
     result_.function->print(text);
@@ -195,7 +200,10 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     }
     result_.function = nullptr;
 
-    auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(state_->builder).create();
+    llvm::orc::JITTargetMachineBuilder builder = state_->builder;
+    if (is_quick)
+        builder.setCodeGenOptLevel(llvm::CodeGenOptLevel::None);
+    auto jit = llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(builder).create();
     if (!jit)
         return llvm::toString(jit.takeError());
     if (auto error = (*jit)->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), std::move(context))))

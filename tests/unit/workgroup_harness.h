@@ -65,6 +65,7 @@ public:
     explicit Compiled(const std::string& source, const std::string& processor = {});
     ~Compiled();
 
+    // `Lanes::later`: with the passes and the code generator of quick code.
     // The work-group function of `kernel`, made at first use; one more per `specialised` size. Empty message: done.
     [[nodiscard]] std::string prepare(const std::string& kernel, bool specialised = false,
                                       std::array<uint64_t, 3> local_size = {},

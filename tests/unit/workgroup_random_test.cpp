@@ -408,8 +408,10 @@ Seeds seeds_or(Seeds result) {
 using SubGroups = Generator::SubGroups;
 using KeptValues = Generator::KeptValues;
 
+enum class Code : uint8_t { lanes, quick };
+
 void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
-                  KeptValues kept_values = KeptValues::none) {
+                  KeptValues kept_values = KeptValues::none, Code code = Code::lanes) {
     const auto [first, count] = seeds;
     std::string source = std::string(helpers) + sub_group_helpers;
     std::vector<std::vector<Statement>> programs;
@@ -431,7 +433,9 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
         const Range& only = ranges[i / 2 % std::size(ranges)];
         const auto ends =
             specialised && is_whole(only) ? WorkGroupOptions::Ends::whole : WorkGroupOptions::Ends::ragged;
-        const Lanes lanes = i % 5 == 4 ? Lanes::where_they_pay : Lanes::wherever_possible;
+        const Lanes lanes = code == Code::quick ? Lanes::later
+                            : i % 5 == 4        ? Lanes::where_they_pay
+                                                : Lanes::wherever_possible;
         ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local, ends, lanes), "")
             << failure("not compiled");
         for (const Range& range : ranges) {
@@ -449,6 +453,11 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
 }
 
 TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expect_right(seeds_or({1, 25}), ""); }
+
+TEST(WorkGroupRandom, QuickCodeComputesTheSame) {
+    expect_right(seeds_or({52000, 25}), "", SubGroups::none, KeptValues::none, Code::quick);
+    expect_right(seeds_or({53000, 10}), "", SubGroups::none, KeptValues::used, Code::quick);
+}
 
 // A value that is the same for all work-items which compute it was kept once for the group, and the others overwrote it.
 TEST(WorkGroupRandom, ValuesOfSomeWorkItemsAreKeptOverBarriers) {

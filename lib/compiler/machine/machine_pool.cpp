@@ -6,9 +6,9 @@
 namespace polder::compiler {
 namespace {
 
-bool is_for(const llvm::TargetMachine& machine, const Host& target) {
-    return machine.getTargetTriple() == target.triple && machine.getTargetCPU() == target.cpu &&
-           machine.getTargetFeatureString() == target.features;
+bool is_for(const llvm::TargetMachine& machine, const Host& target, llvm::CodeGenOptLevel level) {
+    return machine.getOptLevel() == level && machine.getTargetTriple() == target.triple &&
+           machine.getTargetCPU() == target.cpu && machine.getTargetFeatureString() == target.features;
 }
 
 }  // namespace
@@ -18,10 +18,11 @@ MachinePool& MachinePool::get() {
     return *instance;
 }
 
-EmittingMachine MachinePool::take(const Host& target) {
+EmittingMachine MachinePool::take(const Host& target, llvm::CodeGenOptLevel level) {
     {
         const Lock lock(mutex_);
-        const auto found = std::ranges::find_if(machines_, [&](const auto& each) { return is_for(*each, target); });
+        const auto found =
+            std::ranges::find_if(machines_, [&](const auto& each) { return is_for(*each, target, level); });
         if (found != machines_.end()) {
             std::swap(*found, machines_.back());
             EmittingMachine machine = std::move(machines_.back());
@@ -29,11 +30,13 @@ EmittingMachine MachinePool::take(const Host& target) {
             return machine;
         }
     }
-    return EmittingMachine{create_target_machine(target)};
+    auto machine = create_target_machine(target);
+    machine->setOptLevel(level);
+    return EmittingMachine{std::move(machine)};
 }
 
-void MachinePool::put(EmittingMachine machine) {
-    if (machine->getOptLevel() != llvm::CodeGenOptLevel::Default)
+void MachinePool::put(EmittingMachine machine, llvm::CodeGenOptLevel level) {
+    if (machine->getOptLevel() != level)
         return;
     const Lock lock(mutex_);
     if (machines_.size() < size_max)
@@ -47,12 +50,12 @@ void MachinePool::clear() {
     destroyed.swap(machines_);
 }
 
-PooledMachine::PooledMachine(MachinePool& pool, const Host& target)
-    : pool_(pool), machine_(pool.take(target)), exceptions_(std::uncaught_exceptions()) {}
+PooledMachine::PooledMachine(MachinePool& pool, const Host& target, llvm::CodeGenOptLevel level)
+    : pool_(pool), level_(level), machine_(pool.take(target, level)), exceptions_(std::uncaught_exceptions()) {}
 
 PooledMachine::~PooledMachine() {
     if (std::uncaught_exceptions() == exceptions_)
-        pool_.put(std::move(machine_));
+        pool_.put(std::move(machine_), level_);
 }
 
 }  // namespace polder::compiler

@@ -44,10 +44,13 @@ public:
 
     MachinePool() { machines_.reserve(size_max); }
 
-    // A machine for this triple, processor and features: a kept one, or a new one.
-    [[nodiscard]] EmittingMachine take(const Host& target) POLDER_EXCLUDES(mutex_);
-    // Keeps the machine. Destroys it when it was used without optimisation, because it then has another instruction selector, or when there is no room.
-    void put(EmittingMachine machine) POLDER_EXCLUDES(mutex_);
+    // A machine for this triple, processor, features and level: a kept one, or a new one.
+    [[nodiscard]] EmittingMachine take(const Host& target, llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default)
+        POLDER_EXCLUDES(mutex_);
+    // Keeps the machine, which was taken for `level`. Destroys it when its level was changed, because it may then have another instruction
+    // selector, or when there is no room.
+    void put(EmittingMachine machine, llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default)
+        POLDER_EXCLUDES(mutex_);
     void clear() POLDER_EXCLUDES(mutex_);
 
 private:
@@ -58,7 +61,7 @@ private:
 // A machine for one compilation. It returns to the pool unless an exception ends the compilation; after a crash no destructor runs.
 class PooledMachine {
 public:
-    PooledMachine(MachinePool& pool, const Host& target);
+    PooledMachine(MachinePool& pool, const Host& target, llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
     PooledMachine(const PooledMachine&) = delete;
     PooledMachine& operator=(const PooledMachine&) = delete;
     ~PooledMachine();
@@ -69,6 +72,7 @@ public:
 
 private:
     MachinePool& pool_;
+    const llvm::CodeGenOptLevel level_;
     EmittingMachine machine_;
     const int exceptions_;
 };

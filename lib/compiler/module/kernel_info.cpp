@@ -7,6 +7,7 @@
 #include "intrinsics.h"
 #include "machine/retarget.h"
 #include "program_variables.h"
+#include "quick_kernels.h"
 
 #include <algorithm>
 #include <limits>
@@ -19,6 +20,7 @@
 #include <llvm/IR/Module.h>
 #include <optional>
 #include <polder/image_abi.h>
+#include <tuple>
 
 namespace polder::compiler {
 namespace {
@@ -332,6 +334,14 @@ bool takes_local_memory(const KernelInfo& info) {
                        [](const KernelArgument& argument) { return argument.kind == ArgumentKind::local_pointer; });
 }
 
+// Code for images is made for their formats.
+bool has_objects(const KernelInfo& info) {
+    return std::any_of(info.arguments.begin(), info.arguments.end(), [](const KernelArgument& argument) {
+        return argument.kind == ArgumentKind::image || argument.kind == ArgumentKind::sampler ||
+               argument.kind == ArgumentKind::pipe || argument.kind == ArgumentKind::queue;
+    });
+}
+
 KernelInfo kernel_info(const llvm::Function& kernel) {
     KernelInfo info;
     info.name = kernel.getName().str();
@@ -358,6 +368,8 @@ KernelInfo kernel_info(const llvm::Function& kernel) {
     if (info.uses_sub_groups || any_instruction(kernel, is_barrier))
         info.private_bytes_over_barriers = large_variables(kernel);
     info.sees_work_groups = takes_local_memory(info) || any_instruction(kernel, sees_work_groups);
+    if (!info.uses_sub_groups && !info.enqueues_blocks && !has_objects(info))
+        std::tie(info.quick_work, info.quick_factors) = quick_work(kernel);
     return info;
 }
 

@@ -49,7 +49,7 @@ auto fields_of(T& kernel) {
                     kernel.reqd_work_group_size, kernel.work_group_size_hint, kernel.has_argument_info,
                     kernel.uses_indirect_pointers, kernel.uses_program_variables, kernel.sees_work_groups,
                     kernel.uses_sub_groups, kernel.reqd_sub_group_size, kernel.enqueues_blocks,
-                    kernel.private_bytes_over_barriers);
+                    kernel.private_bytes_over_barriers, kernel.quick_work, kernel.quick_factors);
 }
 
 template <Same<ProgramVariables> T>
@@ -65,7 +65,7 @@ auto fields_of(T& parts) {
 
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x07";
+constexpr std::string_view magic = "POLDER\x1a\x08";
 
 // The properties that a binary must share with this process: ABI version, LLVM version, and processor.
 std::string compatibility() {

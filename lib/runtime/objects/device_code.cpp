@@ -29,6 +29,11 @@ constexpr size_t images_at_once_max = 3;
 // The most versions of a program's kernels that are compiled before a launch needs them: a program may create all its kernel objects
 // and launch only few.
 constexpr uint32_t early_versions_max = 64;
+// How many instructions a kernel's launches execute in quick code before other code is made: about half a millisecond of one thread, which is a small
+// part of the time that quick code saves.
+constexpr uint64_t quick_work_max = uint64_t{1} << 20;
+// Added for each launch, because launches of code that is not final choose it each time: at most 256 launches.
+constexpr uint64_t quick_work_per_launch = quick_work_max / 256;
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
@@ -101,6 +106,25 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
     if (of.find(choice.version) == nullptr)
         of.specials.push_back({std::move(choice.version), code});
     return code;
+}
+
+Result<const LoadedCode*> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {
+    if (work > quick_work_max || !executable_->has_quick_code() || !suits_quick_code(info, work, count))
+        return nullptr;
+    return made(info, {any_groups_of(info), {}, compiler::Effort::quick});
+}
+
+bool DeviceCode::suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count) {
+    // A thread that makes code ahead has begun the other code.
+    if (versions_.is_begun({&info, {likely_groups(info), {}}}))
+        return false;
+    const Lock lock(mutex_);
+    Entry& of = entry(info);
+    if (of.code != nullptr || !of.specials.empty() || of.quick_work + work > quick_work_max)
+        return false;
+    if (count == Count::counted)
+        of.quick_work += work + quick_work_per_launch;
+    return true;
 }
 
 DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
@@ -195,7 +219,8 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     // When the first launch needs code for one size (sub-groups) or for image formats, that code cannot be foreseen.
     const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
-           !versions_.is_begun({&kernel, {groups, {}}});
+           !versions_.is_begun({&kernel, {groups, {}}}) &&
+           !versions_.is_begun({&kernel, {any_groups_of(kernel), {}, compiler::Effort::quick}});
 }
 
 void DeviceCode::make_early(const compiler::KernelInfo& kernel) {
@@ -209,7 +234,7 @@ DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     const auto found = std::ranges::find(entries_, &info, &Entry::info);
     if (found != entries_.end())
         return *found;
-    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}});
+    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}, .quick_work = 0});
 }
 
 Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace polder::runtime {
 namespace {
@@ -202,9 +203,39 @@ std::vector<compiler::KnownArgument> Kernel::known_arguments(const KernelOnDevic
     return known;
 }
 
-Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& global, const Size3& local) const {
+namespace {
+
+// How many instructions a launch executes at most.
+uint64_t quick_work(const KernelInfo& kernel, const KernelArguments& arguments, uint64_t items) {
+    uint64_t work = 0;
+    bool is_too_large = __builtin_mul_overflow(kernel.quick_work, items, &work);
+    for (const uint32_t index : kernel.quick_factors) {
+        uint64_t rounds = 0;
+        std::memcpy(&rounds, arguments.packed.data() + kernel.arguments[index].offset,
+                    std::min<size_t>(kernel.arguments[index].size, sizeof rounds));
+        is_too_large |= __builtin_add_overflow(rounds, 1, &rounds) || __builtin_mul_overflow(work, rounds, &work);
+    }
+    return is_too_large ? std::numeric_limits<uint64_t>::max() : work;
+}
+
+}  // namespace
+
+Result<const LoadedCode*> Kernel::quick_code(const KernelOnDevice& on, const Launched& launched,
+                                             DeviceCode::Count count) const {
+    if (on.info->quick_work == 0 || launched.times == Launched::Times::many)
+        return nullptr;
+    return on.code->quick_kernel(*on.info, quick_work(*on.info, *arguments_, items_of(launched.global)), count);
+}
+
+Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched& launched, const Size3& local) const {
+    const Size3& global = launched.global;
     using Ends = compiler::WorkGroups::Ends;
     const LoadedCode* const general = general_code(on).load(std::memory_order_acquire);
+    if (!general) {
+        POLDER_ASSIGN(quick, quick_code(on, launched, DeviceCode::Count::counted));
+        if (quick)
+            return quick;
+    }
     const bool suits_groups =
         on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general);
     compiler::CodeVersion version{{}, known_arguments(on)};
@@ -230,9 +261,12 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Size3& gl
     return loaded;
 }
 
-Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on) const {
+Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on, const Launched& launched) const {
     if (const LoadedCode* const general = general_code(on).load(std::memory_order_acquire))
         return general;
+    POLDER_ASSIGN(quick, quick_code(on, launched, DeviceCode::Count::asked));
+    if (quick)
+        return quick;
     if (const compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty())
         return on.code->kernel(*on.info, version, 0);
     return code(on);
@@ -240,7 +274,7 @@ Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on) c
 
 bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const {
     // The next launch may have other images.
-    if (on.code->specialises_for_images(*on.info))
+    if (on.code->specialises_for_images(*on.info) || code.is_quick())
         return false;
     if (code.is_special())
         return true;
@@ -248,24 +282,26 @@ bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Si
            !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);
 }
 
-Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device, const Size3& global) const {
+Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device,
+                                         const Launched& launched) const {
     if (on.info->reqd_work_group_size)
         return *on.info->reqd_work_group_size;
-    POLDER_ASSIGN(loaded, code_before_groups(on));
+    POLDER_ASSIGN(loaded, code_before_groups(on, launched));
     const bool may_differ = on.work_groups == BuiltModule::WorkGroups::any;
     return choose(may_differ ? LocalSizeRules::Shape::any : LocalSizeRules::Shape::uniform, on, device, *loaded,
-                  global);
+                  launched.global);
 }
 
-Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
+Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& device, const Launched& launched,
                                       const Size3& local) const {
+    const Size3& global = launched.global;
     const bool is_one_group = local == global;
     // Only in host code are global ids that a kernel computes from its group id replaced by true global ids (global_ids.h). In other code
     // the kernel would notice a smaller last group.
     if (device.info().code.format != driver::CodeFormat::host_function || on.info->sees_work_groups ||
         on.info->reqd_work_group_size || is_one_group)
         return local;
-    POLDER_ASSIGN(loaded, code_before_groups(on));
+    POLDER_ASSIGN(loaded, code_before_groups(on, launched));
     if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, on, device, *loaded, global);

@@ -95,6 +95,10 @@ struct KernelInfo {
     // Bytes of a work-item's large private variables (1 KiB or more), in the kernel and all that it calls; 0 without barriers and
     // sub-groups. Before optimization, so it is an estimate, the same for all code of the kernel.
     uint64_t private_bytes_over_barriers = 0;
+    // How many instructions a work-item executes at most, for a kernel that may have code of Effort::quick; otherwise 0. It is multiplied by the
+    // values of the arguments `quick_factors`, which are numbers of rounds of loops.
+    uint64_t quick_work = 0;
+    std::vector<uint32_t> quick_factors;
 };
 
 // Program-scope variables that live in global memory (and are not constant).
@@ -184,11 +188,16 @@ struct KnownArgument {
     friend auto operator<=>(const KnownArgument&, const KnownArgument&) = default;
 };
 
+// How much is done for code. `quick`: for launches with little work, one work-item after the other and hardly optimised, in half the time or
+// less. Its results are those of other code.
+enum class Effort : uint8_t { full, quick };
+
 // What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.
 struct CodeVersion {
     std::optional<WorkGroups> groups;
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
-    [[nodiscard]] bool is_general() const { return !groups && known.empty(); }
+    Effort effort = Effort::full;
+    [[nodiscard]] bool is_general() const { return !groups && known.empty() && effort == Effort::full; }
     friend auto operator<=>(const CodeVersion&, const CodeVersion&) = default;
 };
 
@@ -214,6 +223,8 @@ public:
                                                          const std::optional<WorkGroups>& groups) {
         return code(kernel, CodeVersion{groups, {}});
     }
+    // Whether there can be code of Effort::quick for kernels with KernelInfo::quick_work.
+    [[nodiscard]] virtual bool has_quick_code() const { return false; }
     // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any groups; 0 before that code exists.
     [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
     // Whether code for known images and samplers differs from code for any.

@@ -25,6 +25,7 @@
 #include "module/verified.h"
 #include "pass_gate.h"
 #include "pass_times.h"
+#include "quick_passes.h"
 #include "reciprocals.h"
 #include "register_need.h"
 #include "register_tables.h"
@@ -249,10 +250,14 @@ workgroup::ArgumentSlot::Kind slot_kind(ArgumentKind kind) {
     }
 }
 
+llvm::CodeGenOptLevel level_of(Effort effort) {
+    return effort == Effort::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default;
+}
+
 class Generation {
 public:
     explicit Generation(const KernelRequest& request, workgroup::Lanes lanes = workgroup::Lanes::where_they_pay)
-        : request_(request), wanted_lanes_(lanes), machine_(MachinePool::get(), host()) {}
+        : request_(request), wanted_lanes_(lanes), machine_(MachinePool::get(), host(), level_of(request.effort)) {}
 
     Result<KernelObject> run() {
         set_value_names(context_);
@@ -261,7 +266,9 @@ public:
         POLDER_TRY(prepare());
         times_.end();
         times_.begin("other optimisation");
-        POLDER_TRY(optimize(*module_, *machine_, request_.module.options(), lanes_, times_));
+        POLDER_TRY(request_.effort == Effort::quick
+                       ? optimize_quickly(*module_, *machine_)
+                       : optimize(*module_, *machine_, request_.module.options(), lanes_, times_));
         times_.end();
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
@@ -271,7 +278,7 @@ public:
         POLDER_LOG(timing, "kernel %s: %s", request_.kernel.name.c_str(), times_.text().c_str());
         if (!diagnostics_.empty())
             return fail(Status::out_of_resources, diagnostics_);
-        result_.lanes = describe(lanes_);
+        result_.lanes = request_.effort == Effort::quick ? "quick code" : describe(lanes_);
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
@@ -310,6 +317,8 @@ private:
     [[nodiscard]] workgroup::Lanes lanes_to_make() const {
         if (!request_.module.options().is_optimized || !options::use_lanes())
             return workgroup::Lanes::none;
+        if (request_.effort == Effort::quick)
+            return workgroup::Lanes::later;
         return options::force_lanes() ? workgroup::Lanes::wherever_possible : wanted_lanes_;
     }
 

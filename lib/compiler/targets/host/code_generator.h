@@ -33,6 +33,7 @@ struct KernelRequest {
     const KernelInfo& kernel;
     std::optional<WorkGroups> groups;
     std::span<const KnownArgument> known = {};
+    Effort effort = Effort::full;
 };
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);

@@ -59,7 +59,9 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       kernel,
                       size,
                       text_of(version.known),
-                      module.options().is_optimized ? "optimized" : "plain",
+                      !module.options().is_optimized    ? "plain"
+                      : version.effort == Effort::quick ? "quick"
+                                                        : "optimized",
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
                       options::force_lanes() ? "lanes"
@@ -108,6 +110,11 @@ public:
             return Specialising::at_once;
         const bool has_rows = groups.size[0] * groups.size[1] * groups.size[2] > row;
         return row == lanes_max && has_rows ? Specialising::when_hot : Specialising::never;
+    }
+
+    [[nodiscard]] bool has_quick_code() const override {
+        return options::quick_code() && module().options().is_optimized && options::use_lanes() &&
+               !options::force_lanes() && zeroed_ == ZeroedMemory{};
     }
 
     [[nodiscard]] bool specialises_for_images() const override {
@@ -159,8 +166,9 @@ private:
             }
         POLDER_ASSIGN(bitcode, host_bitcode());
         Result<KernelObject> object = fail(Status::out_of_resources);
-        if (const auto crash = run_guarded(
-                [&] { object = generate_code({module(), bitcode, kernel, version.groups, version.known}); }))
+        if (const auto crash = run_guarded([&] {
+                object = generate_code({module(), bitcode, kernel, version.groups, version.known, version.effort});
+            }))
             return fail(Status::out_of_resources, *crash);
         if (object) {
             report(kernel.name, *object);

@@ -29,6 +29,7 @@ struct LoadedCode {
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     [[nodiscard]] bool is_special() const { return !version.is_general(); }
+    [[nodiscard]] bool is_quick() const { return version.effort == compiler::Effort::quick; }
     // Whether no better code will be made for launches that `wanted` suits.
     [[nodiscard]] bool is_final_for(const compiler::CodeVersion& wanted) const {
         return is_special() && version.known == wanted.known && (version.groups || !wanted.groups);
@@ -79,6 +80,10 @@ public:
     // When `items` is 0, any code is returned: the caller only needs its properties.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
                                                    const compiler::CodeVersion& version, uint64_t items);
+    // Code of Effort::quick for a launch that executes `work` instructions at most, while the launches of the kernel have had little work in sum and
+    // other code has not been begun; else null. `counted`: the launch follows, so its work is added to the sum.
+    enum class Count : uint8_t { counted, asked };
+    [[nodiscard]] Result<const LoadedCode*> quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count);
     // Whether code of `kernel` should be made before its first launch: the code can be foreseen, and no thread has begun to make it.
     [[nodiscard]] bool begins_early(const compiler::KernelInfo& kernel) const;
     // Makes that code, unless another thread has begun it. Does not report failures; the launch will.
@@ -107,6 +112,7 @@ private:
         const LoadedCode* code = nullptr;  // the code for any launch
         std::vector<Special> specials;
         std::vector<Missing> missing;
+        uint64_t quick_work = 0;  // the instructions that launches of quick code have executed, at most
         [[nodiscard]] const LoadedCode* find(const compiler::CodeVersion& version) const;
         [[nodiscard]] uint64_t versions_with(std::span<const compiler::KnownArgument> known) const;
         // Counts a launch for which the version does not exist. Returns whether the version is worth compiling now.
@@ -125,6 +131,9 @@ private:
         POLDER_REQUIRES(mutex_);
     // Whether code for these images and any groups is made rather than code for any launch.
     [[nodiscard]] static bool wants_images(const Entry& entry, const compiler::CodeVersion& version);
+    // Whether quick code suits a launch, which is counted.
+    [[nodiscard]] bool suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count)
+        POLDER_EXCLUDES(mutex_);
     // The groups of the first launch, as far as they can be foreseen.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
     // Compiles and loads at first request, without a lock.

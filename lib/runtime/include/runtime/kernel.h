@@ -98,17 +98,23 @@ public:
 
     // Null when there is no executable for the device or for a device of which it is a part.
     [[nodiscard]] const KernelOnDevice* on(const Device& device) const;
+    // The work-items of a launch, and whether the launch is recorded: then it may be repeated, so it gets no code for launches with little work.
+    struct Launched {
+        enum class Times : uint8_t { once, many };
+        Size3 global{};
+        Times times = Times::once;
+    };
     // Machine code for any launch, or for a launch in groups of `local`. The first call compiles it.
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const;
-    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Size3& global,
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const Launched& launched,
                                                  const Size3& local) const;
-    // The work-group size for a launch of `global` work-items without a local size.
+    // The work-group size for a launch without a local size.
     [[nodiscard]] Result<Size3> suggest_local_size(const KernelOnDevice& on, const Device& device,
-                                                   const Size3& global) const;
+                                                   const Launched& launched) const;
     // The work-group size to use when the application passed `local`. It differs from `local` when the kernel's results do not
     // depend on the size and another size is faster: groups of one work-item, or of a prime size, would not fill whole vectors.
-    [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device, const Size3& global,
-                                                const Size3& local) const;
+    [[nodiscard]] Result<Size3> best_local_size(const KernelOnDevice& on, const Device& device,
+                                                const Launched& launched, const Size3& local) const;
 
     // Whether all later launches in groups of `local` will execute `code`, as the last one did, because no better code will be made.
     [[nodiscard]] bool is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const;
@@ -147,7 +153,11 @@ private:
     // The formats of images and the bits of samplers, when code for them is worth compiling; otherwise empty.
     [[nodiscard]] std::vector<compiler::KnownArgument> known_arguments(const KernelOnDevice& on) const;
     // The code whose properties determine the work-group size: probably that of the next launch.
-    [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on) const;
+    [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on,
+                                                               const Launched& launched) const;
+    // Code for a launch with little work; null when the launch gets other code.
+    [[nodiscard]] Result<const LoadedCode*> quick_code(const KernelOnDevice& on, const Launched& launched,
+                                                       DeviceCode::Count count) const;
     // The code for any launch; null when this kernel object has not requested it.
     [[nodiscard]] std::atomic<const LoadedCode*>& general_code(const KernelOnDevice& on) const;
 

@@ -192,6 +192,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         if (lowered->sub_group_size > 0)
             sub_groups = vectorize_sub_group_loops(
                 function, {lowered->sub_group_size, permutes_of(options.target_machine)}, analyses);
+        if (options.lanes == Lanes::later)
+            return;
         report = vectorize_work_item_loops(function, width, options.lanes,
                                            {gathers_of(options.target_machine), masks_of(options.target_machine),
                                             permutes_of(options.target_machine), register_words,

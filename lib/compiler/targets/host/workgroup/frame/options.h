@@ -17,8 +17,8 @@ class TargetMachine;
 namespace polder::compiler::workgroup {
 
 // Whether neighbouring work-items may become the lanes of vectors. For tests: `wherever_possible`, with explicit vectors split into their elements,
-// and `with_whole_vectors`, the same with whole vectors.
-enum class Lanes : uint8_t { none, where_they_pay, wherever_possible, with_whole_vectors };
+// and `with_whole_vectors`, the same with whole vectors. `later`: the same loops as for lanes, but one work-item after the other.
+enum class Lanes : uint8_t { none, later, where_they_pay, wherever_possible, with_whole_vectors };
 
 struct WorkGroupOptions {
     std::string name;  // symbol of the function to make
