@@ -70,10 +70,10 @@ TEST_F(QuickCode, IsReplacedAfterManyLaunches) {
     const OwnedProgram program = build("kernel void many(global int* a) { a[get_global_id(0)] = 5; }");
     const OwnedKernel kernel = make_kernel(program, "many");
     for (int i = 0; i < 200; ++i)
-        run(kernel, small);
+        run(kernel, small, &small);
     EXPECT_EQ(made("many"), 1U);
     for (int i = 0; i < 100; ++i)
-        run(kernel, small);
+        run(kernel, small, &small);
     EXPECT_EQ(quick("many"), 1U);
     EXPECT_EQ(made("many"), 2U);
 }
