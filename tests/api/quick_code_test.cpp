@@ -1,10 +1,12 @@
 // Code for launches with little work: when it is made, and that its results are those of other code. POCL_DEBUG=compiler reports each code
-// that is made in a line on stderr; the cache and early code are off.
+// that is made in a line on stderr; the cache is off, and early code, too, but for one test.
 #include "support/fixture.h"
 #include "support/made_code.h"
 #include "support/native_kernels.h"
 
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace polder::test {
@@ -76,6 +78,22 @@ TEST_F(QuickCode, IsReplacedAfterManyLaunches) {
         run(kernel, small, &small);
     EXPECT_EQ(quick("many"), 1U);
     EXPECT_EQ(made("many"), 2U);
+}
+
+// Eight launches are too few for the replacement by a launch. Runs with early code.
+TEST_F(QuickCode, IsReplacedByAnotherThreadAfterAFewLaunches) {
+    if (std::thread::hardware_concurrency() < 2)
+        GTEST_SKIP() << "with one processor, nothing is made ahead";
+    const OwnedProgram program = build("kernel void repeated(global int* a) { a[get_global_id(0)] = 17; }");
+    const OwnedKernel kernel = make_kernel(program, "repeated");
+    for (int i = 0; i < 8; ++i)
+        EXPECT_EQ(run(kernel, small, &small)[0], 17);
+    for (int i = 0; i < 20000 && made("repeated") == quick("repeated"); ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(made("repeated"), quick("repeated") + 1);
+    for (int i = 0; i < 300; ++i)
+        run(kernel, small, &small);
+    EXPECT_EQ(made("repeated"), quick("repeated") + 1);
 }
 
 TEST_F(QuickCode, CountsTheRoundsOfLoopsUpToAnArgument) {

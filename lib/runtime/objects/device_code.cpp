@@ -34,6 +34,9 @@ constexpr uint32_t early_versions_max = 64;
 constexpr uint64_t quick_work_max = uint64_t{1} << 20;
 // Added for each launch, because launches of code that is not final choose it each time: at most 256 launches.
 constexpr uint64_t quick_work_per_launch = quick_work_max / 256;
+// From this launch on, another thread makes the code that replaces quick code, so that a program that repeats a launch neither waits for it nor runs
+// quick code for long.
+constexpr uint32_t quick_launches_alone = 8;
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
@@ -108,15 +111,23 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
     return code;
 }
 
-Result<const LoadedCode*> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {
+Result<DeviceCode::QuickCode> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {
     if (work > quick_work_max || !executable_->has_quick_code() || !suits_quick_code(info, work, count))
-        return nullptr;
-    return made(info, {any_groups_of(info), {}, compiler::Effort::quick});
+        return QuickCode{};
+    bool is_to_be_replaced = false;
+    if (count == Count::counted) {
+        const Lock lock(mutex_);
+        is_to_be_replaced = ++entry(info).quick_launches == quick_launches_alone;
+    }
+    POLDER_ASSIGN(code, made(info, {any_groups_of(info), {}, compiler::Effort::quick}));
+    return QuickCode{code, is_to_be_replaced};
 }
 
 bool DeviceCode::suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count) {
-    // A thread that makes code ahead has begun the other code.
-    if (versions_.is_begun({&info, {likely_groups(info), {}}}))
+    // A first launch would make quick code for nothing when a thread makes other code already. Later ones do not wait for that thread.
+    const std::pair other{&info, compiler::CodeVersion{likely_groups(info), {}}};
+    const bool has_quick_code = versions_.find({&info, {any_groups_of(info), {}, compiler::Effort::quick}}) != nullptr;
+    if (has_quick_code ? versions_.find(other) != nullptr : versions_.is_begun(other))
         return false;
     const Lock lock(mutex_);
     Entry& of = entry(info);
@@ -125,6 +136,14 @@ bool DeviceCode::suits_quick_code(const compiler::KernelInfo& info, uint64_t wor
     if (count == Count::counted)
         of.quick_work += work + quick_work_per_launch;
     return true;
+}
+
+bool DeviceCode::quick_code_suffices(const compiler::KernelInfo& info) const {
+    if (!versions_.is_begun({&info, {any_groups_of(info), {}, compiler::Effort::quick}}))
+        return false;
+    const Lock lock(mutex_);
+    const auto found = std::ranges::find(entries_, &info, &Entry::info);
+    return found == entries_.end() || found->quick_launches < quick_launches_alone;
 }
 
 DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
@@ -219,8 +238,7 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     // When the first launch needs code for one size (sub-groups) or for image formats, that code cannot be foreseen.
     const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
-           !versions_.is_begun({&kernel, {groups, {}}}) &&
-           !versions_.is_begun({&kernel, {any_groups_of(kernel), {}, compiler::Effort::quick}});
+           !versions_.is_begun({&kernel, {groups, {}}}) && !quick_code_suffices(kernel);
 }
 
 void DeviceCode::make_early(const compiler::KernelInfo& kernel) {
@@ -234,7 +252,8 @@ DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     const auto found = std::ranges::find(entries_, &info, &Entry::info);
     if (found != entries_.end())
         return *found;
-    return entries_.emplace_back(Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}, .quick_work = 0});
+    return entries_.emplace_back(
+        Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}, .quick_work = 0, .quick_launches = 0});
 }
 
 Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {

@@ -224,7 +224,11 @@ Result<const LoadedCode*> Kernel::quick_code(const KernelOnDevice& on, const Lau
                                              DeviceCode::Count count) const {
     if (on.info->quick_work == 0 || launched.times == Launched::Times::many)
         return nullptr;
-    return on.code->quick_kernel(*on.info, quick_work(*on.info, *arguments_, items_of(launched.global)), count);
+    POLDER_ASSIGN(quick,
+                  on.code->quick_kernel(*on.info, quick_work(*on.info, *arguments_, items_of(launched.global)), count));
+    if (quick.is_to_be_replaced)
+        early_code::request(this, on.code, *on.info);
+    return quick.code;
 }
 
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched& launched, const Size3& local) const {

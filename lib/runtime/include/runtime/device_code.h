@@ -81,9 +81,14 @@ public:
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
                                                    const compiler::CodeVersion& version, uint64_t items);
     // Code of Effort::quick for a launch that executes `work` instructions at most, while the launches of the kernel have had little work in sum and
-    // other code has not been begun; else null. `counted`: the launch follows, so its work is added to the sum.
+    // there is no other code; else null. The first launch also gets none when other code has been begun. `counted`: the launch follows, so its work is added to the sum.
+    // `is_to_be_replaced`: other code should be made ahead now, because the kernel has been launched several times.
     enum class Count : uint8_t { counted, asked };
-    [[nodiscard]] Result<const LoadedCode*> quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count);
+    struct QuickCode {
+        const LoadedCode* code = nullptr;
+        bool is_to_be_replaced = false;
+    };
+    [[nodiscard]] Result<QuickCode> quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count);
     // Whether code of `kernel` should be made before its first launch: the code can be foreseen, and no thread has begun to make it.
     [[nodiscard]] bool begins_early(const compiler::KernelInfo& kernel) const;
     // Makes that code, unless another thread has begun it. Does not report failures; the launch will.
@@ -113,6 +118,7 @@ private:
         std::vector<Special> specials;
         std::vector<Missing> missing;
         uint64_t quick_work = 0;  // the instructions that launches of quick code have executed, at most
+        uint32_t quick_launches = 0;
         [[nodiscard]] const LoadedCode* find(const compiler::CodeVersion& version) const;
         [[nodiscard]] uint64_t versions_with(std::span<const compiler::KnownArgument> known) const;
         // Counts a launch for which the version does not exist. Returns whether the version is worth compiling now.
@@ -131,6 +137,8 @@ private:
         POLDER_REQUIRES(mutex_);
     // Whether code for these images and any groups is made rather than code for any launch.
     [[nodiscard]] static bool wants_images(const Entry& entry, const compiler::CodeVersion& version);
+    // Whether there is quick code, and not enough launches of it for other code to be made ahead.
+    [[nodiscard]] bool quick_code_suffices(const compiler::KernelInfo& info) const POLDER_EXCLUDES(mutex_);
     // Whether quick code suits a launch, which is counted.
     [[nodiscard]] bool suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count)
         POLDER_EXCLUDES(mutex_);
@@ -154,7 +162,7 @@ private:
     std::vector<const driver::LoadedKernel*> block_list_ POLDER_GUARDED_BY(blocks_mutex_);
     MadeOnce<std::pair<const compiler::KernelInfo*, compiler::CodeVersion>, LoadedCode> versions_;
     std::atomic<uint32_t> early_versions_{0};
-    Mutex mutex_;
+    mutable Mutex mutex_;
     std::vector<Entry> entries_ POLDER_GUARDED_BY(mutex_);
     std::optional<memory::Block> variables_ POLDER_GUARDED_BY(mutex_);
 };

@@ -1,5 +1,5 @@
-// Early code: machine code that is made before the first launch. The creation of a kernel object requests the code that its first launch
-// probably needs. Threads with the scheduling policy SCHED_BATCH make it, in the order of the requests. A launch never waits for a
+// Early code: machine code that is made before a launch needs it. The creation of a kernel object requests the code that its first launch
+// probably needs, and launches of quick code (decision 312) request the code that replaces it. Threads with the scheduling policy SCHED_BATCH make it, in the order of the requests. A launch never waits for a
 // request that no thread has begun: it makes its code itself (MadeOnce). Decision 117 has the reasons and limits.
 //
 // Requests are dropped when their kernel object is destroyed, and when the process ends or forks. Forks and exit wait for requests that
