@@ -140,6 +140,23 @@ TEST(WholeVectors, VectorsAtPlacesThatAreComputed_AreSplit) {
     EXPECT_GT(count(program, "@llvm.masked.scatter.v16i64"), 0U) << program.optimised();
 }
 
+// Gathers of tables are quick for all lanes, so 16 lanes are better than four whose vectors are whole.
+TEST(WholeVectors, OfEntriesOfATable_AreSplit) {
+    Compiled program(R"(
+        #define BYTE(x, i) ((x) >> 8 * (i) & 255)
+        #define ENTRY(a, b, c, d) table[BYTE(a, 0)] ^ table[256 + BYTE(b, 1)] ^ table[512 + BYTE(c, 2)] ^ table[768 + BYTE(d, 3)]
+        kernel void k(global const uint4* in, global uint4* out, global const uint* table, global const uint4* keys, int rounds) {
+            uint4 state = in[get_global_id(0)] ^ keys[0];
+            for (int round = 1; round < rounds; ++round)
+                state = (uint4)(ENTRY(state.x, state.y, state.z, state.w), ENTRY(state.y, state.z, state.w, state.x),
+                                ENTRY(state.z, state.w, state.x, state.y), ENTRY(state.w, state.x, state.y, state.z)) ^ keys[round];
+            out[get_global_id(0)] = state;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
+}
+
 // Bytes are converted where they are: four work-items' colors are one register of floats.
 TEST(WholeVectors, ColorsOfBytes_AreConvertedInTheOrderOfMemory) {
     Compiled program(R"(

@@ -29,7 +29,8 @@ public:
     Work(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
          const LaneTarget& target)
         : plan_(plan), shapes_(shapes), accesses_(accesses), lanes_(lanes), target_(target),
-          apart_(plan, shapes, target.gathers == Gathers::quick ? Gathers::quick : Gathers::slow) {}
+          apart_(plan, shapes, target.gathers),
+          a_few_apart_(plan, shapes, target.gathers == Gathers::quick ? Gathers::quick : Gathers::slow) {}
 
     double of(llvm::Instruction& instruction) {
         if (llvm::isa<llvm::PHINode, llvm::AssumeInst>(instruction) || instruction.isTerminator() ||
@@ -116,7 +117,9 @@ private:
             if (const size_t elements = accesses_.structure_of(*load).size();
                 accesses_.is_loaded_at_once(type, elements))
                 return cost_of_structure_element(elements, lanes_) / 2;
-        return apart_.of(instruction, lanes_) / static_cast<double>(accesses_.elements_stored_with(instruction));
+        const bool is_a_few_apart = shapes_.of(llvm::getLoadStorePointerOperand(&instruction)).is_strided();
+        return (is_a_few_apart ? a_few_apart_ : apart_).of(instruction, lanes_) /
+               static_cast<double>(accesses_.elements_stored_with(instruction));
     }
 
     // An element that is repeated in all elements of another vector is moved once.
@@ -135,7 +138,7 @@ private:
     LaneAccesses& accesses_;
     const unsigned lanes_;
     const LaneTarget& target_;
-    ApartCosts apart_;
+    ApartCosts apart_, a_few_apart_;
 };
 
 }  // namespace
