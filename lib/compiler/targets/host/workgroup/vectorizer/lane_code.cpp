@@ -1,5 +1,5 @@
-// One function for each kind of instruction. An instruction without a vector form is copied for each lane, under a check of the
-// lane's mask bit (emit_lane_by_lane). Flags that hold only under a guard are dropped from copies that run for all lanes.
+// One function for each kind of instruction. An instruction without a vector form is copied for each lane (emit_lane_by_lane),
+// or runs in a loop over the active lanes (active_lanes.cpp). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
 #include "lane_division.h"
@@ -341,7 +341,11 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
                            rare_values_);
     }
     const bool is_once = is_same_for_all_lanes(instruction, shapes_);
-    for (unsigned lane = 0; lane < (is_once ? 1 : width_) && !is_rare; ++lane) {
+    const bool is_loop = mask && !is_rare && !is_once && loops_over_active_lanes(instruction);
+    if (is_loop)
+        if (llvm::Value* const made = emit_for_active_lanes(instruction, *mask))
+            result = made;
+    for (unsigned lane = 0; lane < (is_once ? 1 : width_) && !is_rare && !is_loop; ++lane) {
         llvm::BasicBlock* before = builder_.GetInsertBlock();
         llvm::BasicBlock* after = nullptr;
         if (mask && !is_once) {

@@ -9,6 +9,7 @@
 #include "row_ends.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
+#include <llvm/ADT/SetVector.h>
 #include <llvm/IR/IRBuilder.h>
 #include <set>
 #include <string>
@@ -174,6 +175,15 @@ private:
     void emit_call(llvm::Instruction& instruction, llvm::Value* mask);
     llvm::Value* emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id);
     void emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask);
+    // A loop over the active lanes (active_lanes.cpp)
+    [[nodiscard]] bool loops_over_active_lanes(const llvm::Instruction& instruction) const;
+    // At least one lane is active. Returns the results, in which elements of inactive lanes are undefined; null where nothing uses them.
+    llvm::Value* emit_for_active_lanes(llvm::Instruction& instruction, llvm::Value& mask);
+    // Whether the loop computes the value, from at most one that differs between lanes.
+    [[nodiscard]] bool is_made_for_one_lane(const llvm::Value& value) const;
+    void collect_vectors_of(llvm::Value& value, llvm::SmallSetVector<llvm::Value*, 4>& vectors) const;
+    llvm::Value* value_in_lane(llvm::Value& value, llvm::Value& lane,
+                               const llvm::SmallDenseMap<llvm::Value*, llvm::Value*>& loaded);
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
@@ -194,6 +204,7 @@ private:
     llvm::SmallVector<RareBlocks> rare_blocks_;
     llvm::AllocaInst* dummy_ = nullptr;
     llvm::AllocaInst* rare_values_ = nullptr;
+    llvm::AllocaInst* active_values_ = nullptr;
     std::set<std::string> serial_calls_;
 };
 
