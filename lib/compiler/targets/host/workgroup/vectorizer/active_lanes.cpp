@@ -86,7 +86,7 @@ llvm::Value* LaneCode::value_in_lane(llvm::Value& value, llvm::Value& lane,
         llvm::Value* const distance = builder_.CreateMul(&lane, builder_.getInt64(static_cast<uint64_t>(shape.stride)));
         if (value.getType()->isPointerTy())
             return builder_.CreateGEP(builder_.getInt8Ty(), scalar(&value), distance);
-        return builder_.CreateAdd(scalar(&value), builder_.CreateZExtOrTrunc(distance, value.getType()));
+        return builder_.CreateAdd(scalar(&value), builder_.CreateSExtOrTrunc(distance, value.getType()));
     }
     if (llvm::Value* const found = loaded.lookup(&value))
         return found;
