@@ -385,6 +385,30 @@ TEST(Chains, OfStepsBySizeOfLaunch_AreTwo) {
     }
 }
 
+// A product of matrices by rows of float4: 16 instructions, for which four vectors are loaded and 16 numbers that all lanes share.
+TEST(Chains, ThatShareWhatIsLoaded_AreTwoWhereLoadsAreScarce) {
+    const std::string source = R"(
+        #define ADD(part) sums[i] = __builtin_elementwise_fma((float4)factors.part, column.part, sums[i]);
+        kernel void k(global const float4* a, global const float4* b, global float4* c, int n) {
+            const int x = get_global_id(0), rows = 4 * get_global_id(1);
+            float4 sums[4] = {0, 0, 0, 0};
+            for (int k = 0; k < n; ++k) {
+                struct { float4 x, y, z, w; } column = {b[4 * k * n + x], b[(4 * k + 1) * n + x], b[(4 * k + 2) * n + x], b[(4 * k + 3) * n + x]};
+                for (int i = 0; i < 4; ++i) {
+                    const float4 factors = a[(rows + i) * n + k];
+                    ADD(x) ADD(y) ADD(z) ADD(w)
+                }
+            }
+            for (int i = 0; i < 4; ++i) c[(rows + i) * n + x] = sums[i];
+        })";
+    for (const auto& [processor, are_two] : {std::pair{"sapphirerapids", true}, {"znver4", false}}) {
+        Compiled code(source, processor);
+        ASSERT_EQ(code.prepare("k", true, {16, 4, 1}, WorkGroupOptions::Ends::whole, Lanes::with_whole_vectors), "");
+        EXPECT_EQ(has(code, "call <32 x float> @llvm.fma"), are_two) << processor << code.optimised();
+        EXPECT_EQ(has(code, "call <16 x float> @llvm.fma"), !are_two) << processor;
+    }
+}
+
 // Loops around barriers ----------------------------------------------------------------------------
 
 // After the barrier, a work-item goes on with the rest of the iteration or with the next one, so it enters the loop at two places.

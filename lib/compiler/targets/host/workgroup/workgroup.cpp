@@ -77,6 +77,13 @@ Pages pages_of(llvm::TargetMachine* target) {
     return target && target->getTargetCPU().starts_with("znver") ? Pages::dear : Pages::cheap;
 }
 
+// Processors other than AMD's start two loads and two other instructions on 512 bits in each cycle, a Zen 4 twice as many loads.
+Loads loads_of(llvm::TargetMachine* target) {
+    const bool has_512_bits =
+        target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f");
+    return has_512_bits && !target->getTargetCPU().starts_with("znver") ? Loads::scarce : Loads::plenty;
+}
+
 // Every path has to reach the end of the loop over a sub-group's work-items.
 void return_where_unreachable(llvm::Function& function) {
     for (llvm::BasicBlock& block : function)
@@ -197,7 +204,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         report = vectorize_work_item_loops(function, width, options.lanes,
                                            {gathers_of(options.target_machine), masks_of(options.target_machine),
                                             permutes_of(options.target_machine), register_words,
-                                            pages_of(options.target_machine)},
+                                            pages_of(options.target_machine), loads_of(options.target_machine)},
                                            sub_groups, analyses);
     });
     replace_local_atomics(function);

@@ -31,9 +31,9 @@ constexpr double never = -1;
 class InnerLoop {
 public:
     InnerLoop(const llvm::Loop& loop, const LaneShapes& shapes, LaneAccesses& accesses,
-              const llvm::TargetTransformInfo& target, unsigned lanes)
-        : loop_(loop), block_(*loop.getHeader()), shapes_(shapes), accesses_(accesses), target_(target), lanes_(lanes) {
-    }
+              const llvm::TargetTransformInfo& target, unsigned lanes, Loads loads)
+        : loop_(loop), block_(*loop.getHeader()), shapes_(shapes), accesses_(accesses), target_(target), lanes_(lanes),
+          loads_of_target_(loads) {}
 
     unsigned vectors() {
         if (!count_all())
@@ -41,6 +41,8 @@ public:
         unsigned vectors = 1;
         while (vectors < vectors_max && longest_chain() >= 2 * vectors * work_ && have_registers(2 * vectors))
             vectors *= 2;
+        if (vectors == 1 && loads_of_target_ == Loads::scarce && waits_for_loads() && have_registers(2))
+            vectors = 2;
         return vectors;
     }
 
@@ -62,6 +64,11 @@ private:
             if (varies(instruction) && !count(instruction))
                 return false;
         return phis_.size() <= chains_max && work_ != 0;
+    }
+
+    // Whether at least as many operands are loaded as instructions compute, and most of them are the same for all lanes: two vectors share those.
+    [[nodiscard]] bool waits_for_loads() const {
+        return accesses_of_one_ + shared_in_loop_.size() >= operations_ && shared_in_loop_.size() > accesses_of_one_;
     }
 
     [[nodiscard]] bool have_registers(unsigned vectors) const {
@@ -115,11 +122,18 @@ private:
         if (instruction.isTerminator())
             return true;
         if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction)) {
+            ++accesses_of_one_;
             const auto access = accesses_.of(instruction);
             if (!shapes_.of(address).is_uniform() && !(access && access->is_certain && access->is_consecutive()))
                 return false;
         } else if (instruction.isIntDivRem() || (llvm::isa<llvm::CallBase>(instruction) && !is_short(instruction))) {
             return false;
+        } else {
+            ++operations_;
+            for (const llvm::Use& operand : instruction.operands())
+                if (const auto* value = llvm::dyn_cast<llvm::Instruction>(operand.get());
+                    value && loop_.contains(value) && shapes_.of(value).is_uniform())
+                    shared_in_loop_.insert(value);
         }
         for (const llvm::Use& operand : instruction.operands())
             if (const auto* value = llvm::dyn_cast<llvm::Instruction>(operand.get()); value && !loop_.contains(value))
@@ -198,9 +212,12 @@ private:
     LaneAccesses& accesses_;
     const llvm::TargetTransformInfo& target_;
     const unsigned lanes_;
+    const Loads loads_of_target_;
     llvm::SmallVector<llvm::PHINode*> phis_;  // that vary between lanes
     llvm::SmallPtrSet<const llvm::Value*, 16> kept_,
         shared_;  // made before the loop: one for each vector, one for all vectors
+    llvm::SmallPtrSet<const llvm::Value*, 16> shared_in_loop_;  // made in the loop, for all vectors
+    size_t accesses_of_one_ = 0, operations_ = 0;  // of one vector
     double work_ = 0;
     std::optional<double> chain_;
 };
@@ -361,18 +378,19 @@ unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, Lane
 
 // Long code that is emitted for more vectors takes long to compile: LLVM compares each store with each load.
 unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                               const llvm::TargetTransformInfo& target, unsigned lanes, size_t size, Pages prices) {
+                               const llvm::TargetTransformInfo& target, unsigned lanes, size_t size,
+                               const LaneTarget& prices) {
     constexpr size_t pages_min = 24, instructions_max = 2600;
     unsigned vectors = vectors_max;
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
     const auto is_short = [&](const llvm::Loop* loop) {
-        return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes).fits(vectors_max);
+        return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes, prices.loads).fits(vectors_max);
     };
     if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short) ||
         pages_of(plan, shapes, accesses) < pages_min)
         return 1;
-    if (prices == Pages::dear)
+    if (prices.pages == Pages::dear)
         return vectors;
     const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
     const size_t of_one = registers_for(plan, shapes);
@@ -392,11 +410,12 @@ unsigned fitting(unsigned vectors, const LanePlan& plan, unsigned lanes) {
 }  // namespace
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                         const llvm::TargetTransformInfo& target, unsigned lanes, Pages pages) {
+                         const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices) {
     size_t size = 0;
     for (const llvm::BasicBlock* block : plan.blocks)
         size += block->size();
-    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, pages); vectors > 1)
+    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, prices);
+        vectors > 1)
         return fitting(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
@@ -406,7 +425,7 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop || !loop->isInnermost())
             continue;
-        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes).vectors());
+        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices.loads).vectors());
     }
     return fitting(vectors, plan, lanes);
 }

@@ -20,6 +20,7 @@ namespace polder::compiler::workgroup {
 // 1, 2 or 4. Where there are inner loops, more than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
 // lanes one by one, where the code is short, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
 [[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                       const llvm::TargetTransformInfo& target, unsigned lanes, Pages pages);
+                                       const llvm::TargetTransformInfo& target, unsigned lanes,
+                                       const LaneTarget& prices);
 
 }  // namespace polder::compiler::workgroup

@@ -14,12 +14,15 @@ enum class Gathers : uint8_t { slow, quick_for_all, quick };
 enum class Masks : uint8_t { cheap, dear };
 // What it costs to access a page that was not accessed lately. `dear`: more than a few loads and stores of registers on the stack.
 enum class Pages : uint8_t { cheap, dear };
+// Whether as many loads as other vector instructions can start in each cycle. `scarce`: hardly, so that vectors gain that share what all lanes load.
+enum class Loads : uint8_t { plenty, scarce };
 struct LaneTarget {
     Gathers gathers = Gathers::slow;
     Masks masks = Masks::dear;
     Permutes permutes = Permutes::none;
     unsigned register_words = 4;  // elements of 32 bits that a vector register has
     Pages pages = Pages::cheap;
+    Loads loads = Loads::plenty;
 };
 
 }  // namespace polder::compiler::workgroup

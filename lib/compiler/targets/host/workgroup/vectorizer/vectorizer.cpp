@@ -176,7 +176,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
-    const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width, prices.pages);
+    const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width, prices);
     Outcome outcome{Outcome::Kind::vectorized, gain};
     outcome.one_by_one = one_by_one;
     outcome.in_lanes = in_lanes;
