@@ -55,5 +55,24 @@ TEST(DearMasks, WhereNumbersAreEqual_DoNotPayWithoutMaskedAccesses) {
 #endif
 }
 
+// Some lane has left after the first bytes, and rows of bytes have no masked form: they are read one lane after the other.
+TEST(DearMasks, ComparisonsOfBytesThatLanesLeave_DoNotPayWithoutMaskedAccesses) {
+#if defined(__x86_64__)
+    const char* match = R"(
+        kernel void k(global const uchar* a, global const uchar* b, global ushort* lengths, int count) {
+            const int at = get_global_id(0);
+            int length = 0;
+            while (length < 16 && a[at + length] == b[at + length])
+                ++length;
+            lengths[at] = length;
+        })";
+    EXPECT_EQ(loops_with_lanes(match, "x86-64-v2"), 0U);
+    EXPECT_EQ(loops_with_lanes(match, "x86-64-v3"), 0U);
+    EXPECT_EQ(loops_with_lanes(match, "x86-64-v4"), 1U);
+#else
+    GTEST_SKIP() << "needs x86-64";
+#endif
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

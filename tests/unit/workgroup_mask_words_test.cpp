@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <regex>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -50,6 +51,39 @@ TEST(MaskWords, AreAsWideAsTheValues) {
         })";
     EXPECT_NE(optimised(source, processor_with_256_bits).find("%words = phi <8 x i64>"), std::string::npos);
     EXPECT_EQ(optimised(divergent_loop, "x86-64-v2").find("%words"), std::string::npos);
+}
+
+// Pairs are compared before they are taken apart.
+const std::string compared_pairs = R"(
+    kernel void k(global const float2* a, global const float2* b, global int* out) {
+        const int i = get_global_id(0);
+        if (a[i].x != b[i].x || a[i].y > b[i].y) out[i] = 1;
+    })";
+
+TEST(MaskWords, OfStructures_AreMovedAsWords) {
+    for (const char* processor : {processor_with_256_bits, "x86-64-v2"}) {
+        const std::string code = optimised(compared_pairs, processor);
+        EXPECT_FALSE(std::regex_search(code, std::regex("shufflevector <[0-9]+ x i1>"))) << code;
+    }
+}
+
+TEST(MaskWords, OfStructures_LeaveResultsAsTheyAre) {
+    if (!__builtin_cpu_supports("avx2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    constexpr size_t count = 128;
+    std::vector<float> a(2 * count), b(2 * count);
+    for (size_t i = 0; i < 2 * count; ++i) {
+        a[i] = static_cast<float>(i % 7);
+        b[i] = static_cast<float>(i % 3 == 0 ? i % 5 : i % 7);
+    }
+    for (const char* processor : {processor_with_256_bits, "x86-64-v2"}) {
+        Compiled program(compared_pairs, processor);
+        ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+        std::vector<int> out(count);
+        program.run({1, {count, 1, 1}, {64, 1, 1}}, Arguments().add(a.data()).add(b.data()).add(out.data()));
+        for (size_t i = 0; i < count; ++i)
+            EXPECT_EQ(out[i], a[2 * i] != b[2 * i] || a[2 * i + 1] > b[2 * i + 1] ? 1 : 0) << processor << ' ' << i;
+    }
 }
 
 TEST(MaskWords, OfDivergentLoops_LeaveResultsAsTheyAre) {

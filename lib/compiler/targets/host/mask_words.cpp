@@ -188,11 +188,39 @@ private:
     std::map<unsigned, std::map<unsigned, size_t>> widths_;
 };
 
+// LLVM compares structures of all lanes before it takes them apart, which makes one comparison of two. But then it takes bits apart, and for
+// that it packs them into bytes. Words are moved as the structures would be.
+void move_words(llvm::Function& function) {
+    llvm::SmallVector<llvm::ShuffleVectorInst*> moves;
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* move = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction);
+            move && lanes_of(move->getType()) > 1 && llvm::isa<llvm::CmpInst>(move->getOperand(0)) &&
+            llvm::isa<llvm::UndefValue>(move->getOperand(1)))
+            moves.push_back(move);
+    llvm::DenseMap<llvm::Value*, llvm::Value*> words;
+    for (llvm::ShuffleVectorInst* move : moves) {
+        auto* const compare = llvm::cast<llvm::CmpInst>(move->getOperand(0));
+        const unsigned bits = compare->getOperand(0)->getType()->getScalarSizeInBits();
+        if (bits < 8 || !llvm::isPowerOf2_32(bits))
+            continue;
+        llvm::Value*& its = words[compare];
+        llvm::IRBuilder<> at(compare->getNextNode());
+        if (its == nullptr)
+            its = at.CreateSExt(compare, llvm::FixedVectorType::get(at.getIntNTy(bits), lanes_of(compare->getType())),
+                                "words");
+        at.SetInsertPoint(move);
+        llvm::Value* const moved = at.CreateShuffleVector(its, move->getShuffleMask());
+        move->replaceAllUsesWith(at.CreateICmpSLT(moved, llvm::Constant::getNullValue(moved->getType()), "active"));
+        move->eraseFromParent();
+    }
+}
+
 }  // namespace
 
 void pass_masks_as_words(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+avx512vl"))
         return;
+    move_words(function);
     const auto bits =
         machine.getTargetTransformInfo(function).getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector);
     MaskWords(function, static_cast<unsigned>(bits.getFixedValue())).run();

@@ -131,6 +131,29 @@ bool depends_on_load(const llvm::Value& value, const llvm::Loop& item_loop) {
     return false;
 }
 
+// Whether the block is in a loop of the kernel that lanes leave early, each when it has loaded what it looks for.
+bool is_in_search(const llvm::BasicBlock& block, const LanePlan& plan) {
+    const auto ends_by_load = [&](const llvm::BasicBlock* from) {
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(from->getTerminator());
+        return plan.divergent.contains(from) && branch && branch->isConditional() &&
+               depends_on_load(*branch->getCondition(), *plan.loop);
+    };
+    for (const llvm::Loop* around = plan.loops->getLoopFor(&block); around != plan.loop;
+         around = around->getParentLoop()) {
+        llvm::SmallVector<llvm::BasicBlock*> exiting;
+        around->getExitingBlocks(exiting);
+        if (exiting.size() > 1 && llvm::any_of(exiting, ends_by_load))
+            return true;
+    }
+    return false;
+}
+
+Mask mask_of(llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes) {
+    if (!plan.is_masked(&block))
+        return Mask::none;
+    return is_in_search(block, plan) || has_partial_mask(block, plan, shapes) ? Mask::partial : Mask::whole;
+}
+
 // What one work-item waits for at the end of the block, in instructions: the processor cannot predict a branch that decides by what was loaded
 // whether something is stored, as in a sort. Where nothing is stored, LLVM chooses values without a branch. In loops of the work-item such branches
 // often search, as breadth-first searches do, and mostly go one way.
@@ -233,9 +256,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
         const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
-        const Mask mask = !plan.is_masked(block)                   ? Mask::none
-                          : has_partial_mask(*block, plan, shapes) ? Mask::partial
-                                                                   : Mask::whole;
+        const Mask mask = mask_of(*block, plan, shapes);
         const double waiting = waiting_for_last_lane(*block, plan, shapes);
         for (llvm::Instruction& instruction : *block) {
             if (llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ||

@@ -2,13 +2,14 @@
 // true for each lane that executes the instruction:
 // - sum, scaled: strides add and multiply modulo 2^bits. The result is exact when the operands are and nsw or nuw excludes wrap-around.
 // - extended: only a value that is exact in the same sense keeps its stride.
-// - sum of 32 bits, truncated, low_bits, shifted_back: base plus index must be below 2^31 (assume_small).
+// - sum of 32 bits, truncated, low_bits, shifted_back (lane_shape_extensions.cpp): base plus index must be below 2^31 (assume_small).
 // - phi: all incoming values have one stride. Edges from masked code bring some lanes each, so they must bring one value.
 // The iteration ends: kind and stride only move down the lattice. A phi passes on the stride alone, so exactness and base follow chains of
 // operands without a cycle.
 #include "lane_shape.h"
 
 #include "differing_bits.h"
+#include "lane_shape_extensions.h"
 #include "lane_shape_values.h"
 #include "targets/host/workgroup/work_items/uniform_division.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -22,44 +23,10 @@
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Operator.h>
 #include <llvm/IR/PatternMatch.h>
-#include <optional>
 
 namespace polder::compiler::workgroup {
 
 namespace {
-
-bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction) {
-    return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
-        const LaneShape shape = shapes.of(operand.get());
-        return shape.kind == LaneShape::Kind::unknown || shape.is_uniform();
-    });
-}
-
-// Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
-bool is_small_and_negative(const llvm::APInt& value) {
-    constexpr int64_t least = -(int64_t{1} << 20);
-    return value.getBitWidth() == 64 && value.countr_zero() >= 32 && value.isNegative() &&
-           (value.getSExtValue() >> 32) >= least;
-}
-
-// The first half of the extension of a product of 32 bits: `value * factor << 32`, as one shift or one multiplication.
-struct HalfOfExtension {
-    llvm::Value* value = nullptr;
-    int64_t factor = 0;
-};
-std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op) {
-    constexpr unsigned half = 32, word = 64;
-    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
-    if (!constant || !op.getType()->isIntegerTy(word))
-        return std::nullopt;
-    if (op.getOpcode() == llvm::Instruction::Shl && constant->getValue().uge(half) &&
-        constant->getValue().ult(word - 1))
-        return HalfOfExtension{op.getOperand(0), int64_t{1} << (constant->getZExtValue() - half)};
-    const bool is_product = op.getOpcode() == llvm::Instruction::Mul && constant->getValue().countr_zero() >= half;
-    if (!is_product || !constant->getValue().isStrictlyPositive())
-        return std::nullopt;
-    return HalfOfExtension{op.getOperand(0), constant->getSExtValue() >> half};
-}
 
 // What is left of a base of 64 bits of which one summand is subtracted again, as the offset of the launch is in `(int)(id - offset)`; else null.
 // Other differences have no base: it could be negative, and the scalar loop would run.
@@ -74,6 +41,13 @@ llvm::Value* base_without(llvm::Value* base, llvm::Value* summand) {
 }
 
 }  // namespace
+
+bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction) {
+    return llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
+        const LaneShape shape = shapes.of(operand.get());
+        return shape.kind == LaneShape::Kind::unknown || shape.is_uniform();
+    });
+}
 
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
@@ -396,49 +370,6 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
     result.is_exact_signed = true;
     result.is_exact_unsigned = !is_signed && (value.is_exact_unsigned || is_guess());
     return in_low_bits(result, value.differing_bits, cast.getType()->getIntegerBitWidth());
-}
-
-// (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
-// no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
-// LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
-// 2^31 - 1, which the preheader checks (assume_small). A sum with a positive number may wrap around.
-// 3 * x is (x * (3 << 32)) >> n. The product must not wrap around either.
-LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
-    uint64_t back = 0;
-    using namespace llvm::PatternMatch;
-    if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
-        if (const LaneShape value = of(op.getOperand(0));
-            value.is_strided() && value.stride % (int64_t{1} << back) == 0)
-            return LaneShape::strided(value.stride >> back);
-    llvm::BinaryOperator* half = nullptr;
-    const llvm::APInt* summand = nullptr;
-    const bool has_summand =
-        match(&op, m_AShr(m_Add(m_BinOp(half), m_APInt(summand)), m_ConstantInt(back))) && half_of_extension(*half);
-    const bool is_matched = has_summand || match(&op, m_Shr(m_BinOp(half), m_ConstantInt(back)));
-    const auto extension = is_matched ? half_of_extension(*half) : std::nullopt;
-    if (!extension || back > 32 || back < 12)
-        return all_uniform(*this, op) ? uniform : varying;
-    const int64_t factor = extension->factor;
-    const LaneShape value = of(extension->value);
-    // The summand's lower bits are zeros where lanes differ, so that nothing carries.
-    const unsigned differing = value.differing_bits;
-    if (factor == 1 && differing > 0 && differing < 32 && of(op.getOperand(0)).is_strided() &&
-        (!has_summand || summand->countr_zero() >= 32 + differing))
-        return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
-                           differing + 32 - static_cast<unsigned>(back), 64);
-    if (has_summand && !is_small_and_negative(*summand))
-        return all_uniform(*this, op) ? uniform : varying;
-    if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
-        return value;
-    llvm::Value* const base = times_constant(*half, value, factor);
-    if (!value.is_strided() || (!is_guess() && (!base || !of(op.getOperand(0)).is_strided())))
-        return varying;
-    if (base && !assume_small(base, false, value.stride * factor))
-        return varying;
-    LaneShape result = LaneShape::strided(value.stride * factor << (32 - back));
-    result.is_exact_signed = true;
-    result.is_exact_unsigned = !has_summand;
-    return result;
 }
 
 LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {

@@ -27,6 +27,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
+#include <optional>
 
 namespace llvm {
 class Loop;
@@ -100,6 +101,7 @@ private:
     LaneShape with_base(LaneShape shape, llvm::BinaryOperator& operation, const LaneShape& value);
     LaneShape scaled(llvm::BinaryOperator& product);
     LaneShape shifted_back(llvm::BinaryOperator& shift);
+    std::optional<LaneShape> shifted_back_above(llvm::BinaryOperator& shift);
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);

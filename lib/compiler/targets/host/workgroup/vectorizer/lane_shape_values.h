@@ -7,4 +7,7 @@ namespace polder::compiler::workgroup {
 
 inline constexpr LaneShape uniform = LaneShape::strided(0), varying = LaneShape::varying();
 
+// Whether no operand is known to differ between lanes.
+[[nodiscard]] bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction);
+
 }  // namespace polder::compiler::workgroup

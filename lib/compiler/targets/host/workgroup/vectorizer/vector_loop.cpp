@@ -5,6 +5,7 @@
 #include "vector_loop.h"
 
 #include "hoisted_loads.h"
+#include "leaving_lanes.h"
 #include "masked_order.h"
 #include "needed_behind.h"
 #include "skipped_code.h"
@@ -20,9 +21,9 @@ using Edge = std::pair<llvm::BasicBlock*, llvm::BasicBlock*>;
 
 class VectorLoop {
 public:
-    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
+    VectorLoop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width, Masks masks,
                const SubGroupLanes* sub_group)
-        : plan_(plan), shapes_(shapes), function_(*plan.header->getParent()),
+        : plan_(plan), shapes_(shapes), masks_(masks), function_(*plan.header->getParent()),
           lanes_(plan, shapes, accesses, width, sub_group), at_(lanes_.builder()) {}
 
     void emit() {
@@ -344,6 +345,25 @@ private:
         return at_.CreateSelect(any_entering, condition, at_.getFalse());
     }
 
+    static Edge edge_of(const llvm::Loop::Edge& edge) {
+        return {const_cast<llvm::BasicBlock*>(edge.first), edge.second};
+    }
+
+    // Whether a lane leaves the loop in the iteration whose masks are in edges_.
+    llvm::Value* any_leaving(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits) {
+        llvm::Value *some = nullptr, *all = at_.getFalse();
+        for (const llvm::Loop::Edge& exit : exits) {
+            const auto* const branch = exit_of_all_lanes(loop, exit, *plan_.loops, shapes_);
+            if (branch == nullptr) {
+                some = lanes_.either(some, edges_[edge_of(exit)]);
+                continue;
+            }
+            llvm::Value* const condition = at_.CreateFreeze(lanes_.scalar(branch->getCondition()));
+            all = at_.CreateOr(all, branch->getSuccessor(0) == exit.second ? condition : at_.CreateNot(condition));
+        }
+        return some ? at_.CreateOr(lanes_.any(some), all) : all;
+    }
+
     // Runs while any lane is active. Lanes that have left keep the values that they had then.
     void emit_masked_loop(llvm::Loop& loop) {
         llvm::BasicBlock* header = loop.getHeader();
@@ -351,14 +371,17 @@ private:
         llvm::BasicBlock* before = loop.getLoopPreheader();
         llvm::Value* entering = edges_[{before, header}];
         llvm::DenseMap<llvm::PHINode*, llvm::Value*> initial;
-        for (llvm::PHINode& phi : header->phis()) {
-            llvm::Value* value = phi.getIncomingValueForBlock(before);
-            initial[&phi] = lanes_.kept(value, &phi);
-        }
+        for (llvm::PHINode& phi : header->phis())
+            initial[&phi] = lanes_.kept(phi.getIncomingValueForBlock(before), &phi);
         const llvm::BranchInst* const together = common_exit(loop);
         llvm::Value* const any_entering = together ? lanes_.any(entering) : nullptr;
+        llvm::SmallVector<llvm::Loop::Edge> exits;
+        loop.getExitEdges(exits);
+        const bool is_left_rarely =
+            masks_ == Masks::dear && workgroup::is_left_rarely(loop, exits, *plan_.loops, shapes_);
         std::optional<SkippingBranch> around;
-        if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()))
+        if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()) ||
+            (is_left_rarely && !llvm::isa<llvm::Constant>(entering)))
             around.emplace(at_, any_entering ? any_entering : lanes_.any(entering));
         llvm::BasicBlock* const start = at_.GetInsertBlock();
         auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
@@ -378,14 +401,10 @@ private:
             headers.emplace_back(&phi, made);
             lanes_.made(&phi) = made;
         }
-        llvm::SmallVector<llvm::Loop::Edge> exits;
-        loop.getExitEdges(exits);
         llvm::SmallVector<std::pair<Edge, llvm::PHINode*>> left_by;
         if (exits.size() > 1)
             for (const llvm::Loop::Edge& exit : exits)
-                left_by.push_back(
-                    {{const_cast<llvm::BasicBlock*>(exit.first), const_cast<llvm::BasicBlock*>(exit.second)},
-                     make_phi(lanes_.no_lanes())});
+                left_by.push_back({edge_of(exit), make_phi(lanes_.no_lanes())});
         llvm::SmallVector<std::pair<llvm::Instruction*, llvm::PHINode*>> live_out;
         for (llvm::BasicBlock* block : loop.blocks())
             for (llvm::Instruction& instruction : *block)
@@ -397,54 +416,62 @@ private:
         emit_body(*header, mask);
         set_edges(*header, mask);
         emit_in_order(BlockSet(loop.block_begin(), loop.block_end()), &loop, *header);
-
         llvm::Value* staying = edges_[{latch, header}];
-        for (auto [phi, made] : headers) {
-            llvm::Value* value = phi->getIncomingValueForBlock(latch);
-            made->addIncoming(lanes_.kept(value, phi), at_.GetInsertBlock());
+        llvm::SmallVector<llvm::Value*> following;
+        for (auto [phi, made] : headers)
+            following.push_back(lanes_.kept(phi->getIncomingValueForBlock(latch), phi));
+        std::optional<LeavingLanes> leaving;
+        if (is_left_rarely) {
+            answer_questions(*mask);
+            leaving.emplace(at_, any_leaving(loop, exits));
         }
+        llvm::BasicBlock* const end = leaving ? leaving->next() : at_.GetInsertBlock();
+        for (auto [header_phi, value] : llvm::zip(headers, following))
+            header_phi.second->addIncoming(value, end);
+        const auto to_next = [&](llvm::PHINode* made, llvm::Value* now) {
+            made->addIncoming(leaving ? leaving->merged(made, now) : now, end);
+        };
         for (auto [instruction, made] : live_out) {
             const bool is_inner = plan_.loops->getLoopFor(instruction->getParent()) != &loop;
             llvm::Value* current = is_inner ? left_[instruction] : lanes_.vector(instruction);
             llvm::Value* kept = together ? current : lanes_.chosen(mask, current, made, *instruction->getType());
-            made->addIncoming(kept, at_.GetInsertBlock());
+            to_next(made, kept);
             left_[instruction] = kept;
         }
         for (auto [edge, made] : left_by) {
             edges_[edge] = lanes_.either(made, edges_[edge]);
-            made->addIncoming(edges_[edge], at_.GetInsertBlock());
+            to_next(made, edges_[edge]);
         }
         if (exits.size() == 1)
-            edges_[{const_cast<llvm::BasicBlock*>(exits[0].first), const_cast<llvm::BasicBlock*>(exits[0].second)}] =
-                entering;
+            edges_[edge_of(exits[0])] = entering;
         if (together) {
             at_.CreateCondBr(goes_on(loop, *together, any_entering), body, after);
         } else {
-            active->addIncoming(staying, at_.GetInsertBlock());
-            at_.CreateCondBr(lanes_.any(staying), body, after);
+            to_next(active, staying);
+            at_.CreateCondBr(lanes_.any(staying), leaving ? end : body, after);
         }
+        if (leaving)
+            llvm::BranchInst::Create(body, end);
         at_.SetInsertPoint(after);
         if (!around)
             return;
         around->end();
         // No lane reads what a skipped loop would have made. A scalar may decide a branch, so it must be some number.
-        const auto merged = [&](llvm::Value* made) {
-            return around->merged(made, llvm::Constant::getNullValue(made->getType()));
+        const auto merge = [&](llvm::Value*& made) {
+            made = around->merged(made, llvm::Constant::getNullValue(made->getType()));
         };
         for (const auto& [instruction, made] : live_out) {
-            llvm::Value*& left = left_[instruction];
-            left = merged(left);
-            if (shapes_.of(instruction).is_strided()) {
-                llvm::Value*& scalar = lanes_.made(instruction);
-                scalar = merged(scalar);
-            }
+            merge(left_[instruction]);
+            if (shapes_.of(instruction).is_strided())
+                merge(lanes_.made(instruction));
         }
         for (const auto& [edge, made] : left_by)
-            edges_[edge] = merged(edges_[edge]);
+            merge(edges_[edge]);
     }
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
+    const Masks masks_;
     llvm::Function& function_;
     LaneCode lanes_;
     llvm::IRBuilder<>& at_;
@@ -459,15 +486,15 @@ private:
 }  // namespace
 
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                       unsigned width) {
-    VectorLoop loop(plan, shapes, accesses, width, nullptr);
+                                       unsigned width, Masks masks) {
+    VectorLoop loop(plan, shapes, accesses, width, masks, nullptr);
     loop.emit();
     return loop.serial_calls();
 }
 
 void emit_sub_group(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                     const SubGroupLanes& sub_group, llvm::BasicBlock* otherwise) {
-    VectorLoop(plan, shapes, accesses, sub_group.size, &sub_group).emit_sub_group(otherwise);
+    VectorLoop(plan, shapes, accesses, sub_group.size, Masks::cheap, &sub_group).emit_sub_group(otherwise);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -6,6 +6,7 @@
 #include "lane_access.h"
 #include "lane_code.h"
 #include "lane_plan.h"
+#include "lane_target.h"
 
 #include <set>
 #include <string>
@@ -15,7 +16,7 @@ namespace polder::compiler::workgroup {
 // `width`: lanes; a power of two. `plan`, `shapes` and `accesses` belong to this loop; they are invalid afterwards. Returns the names
 // of the functions that are called for each lane in turn (LaneCode::serial_calls).
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                       unsigned width);
+                                       unsigned width, Masks masks);
 
 // The same for a loop over the work-items of one sub-group. Code without a loop replaces it, because one vector has all work-items.
 // `otherwise`: where control goes when what `shapes` assumes does not hold; may be null when it assumes nothing.

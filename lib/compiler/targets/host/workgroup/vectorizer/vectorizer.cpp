@@ -183,7 +183,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
-    outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, width * vectors);
+    outcome.serial_calls =
+        emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, width * vectors, prices.masks);
     return outcome;
 }
 

@@ -1,0 +1,119 @@
+// Each rule assumes that the sums or products are small (assume_small): then no bit is lost by the shift up, and the step remains.
+#include "lane_shape_extensions.h"
+
+#include "differing_bits.h"
+#include "lane_shape.h"
+#include "lane_shape_values.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PatternMatch.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
+bool is_small_and_negative(const llvm::APInt& value) {
+    constexpr int64_t least = -(int64_t{1} << 20);
+    return value.getBitWidth() == 64 && value.countr_zero() >= 32 && value.isNegative() &&
+           (value.getSExtValue() >> 32) >= least;
+}
+
+}  // namespace
+
+std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op) {
+    constexpr unsigned half = 32, word = 64;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+    if (!constant || !op.getType()->isIntegerTy(word))
+        return std::nullopt;
+    if (op.getOpcode() == llvm::Instruction::Shl && constant->getValue().uge(half) &&
+        constant->getValue().ult(word - 1))
+        return HalfOfExtension{op.getOperand(0), int64_t{1} << (constant->getZExtValue() - half)};
+    const bool is_product = op.getOpcode() == llvm::Instruction::Mul && constant->getValue().countr_zero() >= half;
+    if (!is_product || !constant->getValue().isStrictlyPositive())
+        return std::nullopt;
+    return HalfOfExtension{op.getOperand(0), constant->getSExtValue() >> half};
+}
+
+// (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
+// no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
+// LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
+// 2^31 - 1, which the preheader checks (assume_small). A sum with a positive number may wrap around.
+// 3 * x is (x * (3 << 32)) >> n. The product must not wrap around either.
+// Behind `get_group_id(0) * 512 + get_local_id(0)` it is ((x << 32) + (group << 41)) >> n. This sum must be from 0 to 2^31 - 1, too.
+LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
+    uint64_t back = 0;
+    using namespace llvm::PatternMatch;
+    if (const auto known = shifted_back_above(op))
+        return *known;
+    if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
+        if (const LaneShape value = of(op.getOperand(0));
+            value.is_strided() && value.stride % (int64_t{1} << back) == 0)
+            return LaneShape::strided(value.stride >> back);
+    llvm::BinaryOperator* half = nullptr;
+    const llvm::APInt* summand = nullptr;
+    const bool has_summand =
+        match(&op, m_AShr(m_Add(m_BinOp(half), m_APInt(summand)), m_ConstantInt(back))) && half_of_extension(*half);
+    const bool is_matched = has_summand || match(&op, m_Shr(m_BinOp(half), m_ConstantInt(back)));
+    const auto extension = is_matched ? half_of_extension(*half) : std::nullopt;
+    if (!extension || back > 32 || back < 12)
+        return all_uniform(*this, op) ? uniform : varying;
+    const int64_t factor = extension->factor;
+    const LaneShape value = of(extension->value);
+    // The summand's lower bits are zeros where lanes differ, so that nothing carries.
+    const unsigned differing = value.differing_bits;
+    if (factor == 1 && differing > 0 && differing < 32 && of(op.getOperand(0)).is_strided() &&
+        (!has_summand || summand->countr_zero() >= 32 + differing))
+        return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
+                           differing + 32 - static_cast<unsigned>(back), 64);
+    if (has_summand && !is_small_and_negative(*summand))
+        return all_uniform(*this, op) ? uniform : varying;
+    if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
+        return value;
+    llvm::Value* const base = times_constant(*half, value, factor);
+    if (!value.is_strided() || (!is_guess() && (!base || !of(op.getOperand(0)).is_strided())))
+        return varying;
+    if (base && !assume_small(base, false, value.stride * factor))
+        return varying;
+    LaneShape result = LaneShape::strided(value.stride * factor << (32 - back));
+    result.is_exact_signed = true;
+    result.is_exact_unsigned = !has_summand;
+    return result;
+}
+
+// The shape of ((x * factor << 32) + summand) >> n, where all work-items of the loop have one summand, whose lower half is zeros.
+std::optional<LaneShape> LaneShapes::shifted_back_above(llvm::BinaryOperator& op) {
+    constexpr unsigned half_bits = 32;
+    using namespace llvm::PatternMatch;
+    llvm::Value *left = nullptr, *right = nullptr;
+    uint64_t back = 0;
+    if (is_guess() || !match(&op, m_Shr(m_AddLike(m_Value(left), m_Value(right)), m_ConstantInt(back))) ||
+        back > half_bits || back < 12)
+        return std::nullopt;
+    if (loop_.isLoopInvariant(left))
+        std::swap(left, right);
+    auto* const half = llvm::dyn_cast<llvm::BinaryOperator>(left);
+    const auto extension = half ? half_of_extension(*half) : std::nullopt;
+    if (!extension || llvm::isa<llvm::Constant>(right) || !loop_.isLoopInvariant(right) ||
+        llvm::computeKnownBits(right, op.getDataLayout()).countMinTrailingZeros() < half_bits)
+        return std::nullopt;
+    const LaneShape value = of(extension->value);
+    llvm::Value* const base = value.is_strided() ? times_constant(*half, value, extension->factor) : nullptr;
+    if (base == nullptr || value.is_uniform() || !of(op.getOperand(0)).is_strided())
+        return std::nullopt;
+    llvm::Value*& made = bases_[&op];
+    if (!made) {
+        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
+        made = at.CreateAdd(base, at.CreateAShr(right, half_bits));
+    }
+    const int64_t stride = value.stride * extension->factor;
+    if (!assume_small(made, false, stride))
+        return std::nullopt;
+    LaneShape result = LaneShape::strided(stride << (half_bits - back));
+    result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
+}
+
+}  // namespace polder::compiler::workgroup
