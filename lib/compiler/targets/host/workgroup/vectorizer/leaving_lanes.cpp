@@ -52,6 +52,11 @@ bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exi
            });
 }
 
+bool is_of_all_lanes(const llvm::Value& mask) {
+    const auto* const constant = llvm::dyn_cast<llvm::Constant>(&mask);
+    return constant != nullptr && constant->isAllOnesValue();
+}
+
 void answer_questions(llvm::Value& mask) {
     for (llvm::User* user : mask.users())
         if (auto* const question = llvm::dyn_cast<llvm::IntrinsicInst>(user);

@@ -44,6 +44,9 @@ private:
 [[nodiscard]] bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits,
                                   const llvm::LoopInfo& loops, const LaneShapes& shapes);
 
+// Whether the mask is the constant that has all lanes.
+[[nodiscard]] bool is_of_all_lanes(const llvm::Value& mask);
+
 // Replaces questions whether `mask` has any lane, where it is known that it has.
 void answer_questions(llvm::Value& mask);
 

@@ -381,7 +381,7 @@ private:
             masks_ == Masks::dear && workgroup::is_left_rarely(loop, exits, *plan_.loops, shapes_);
         std::optional<SkippingBranch> around;
         if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()) ||
-            (is_left_rarely && !llvm::isa<llvm::Constant>(entering)))
+            (is_left_rarely && !is_of_all_lanes(*entering)))
             around.emplace(at_, any_entering ? any_entering : lanes_.any(entering));
         llvm::BasicBlock* const start = at_.GetInsertBlock();
         auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
