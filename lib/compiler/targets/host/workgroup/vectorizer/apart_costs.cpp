@@ -3,6 +3,7 @@
 #include "apart_costs.h"
 
 #include "lane_code.h"
+#include "lane_cost.h"
 #include "targets/host/workgroup/frame/abi.h"
 
 #include <cstdlib>
@@ -39,6 +40,9 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     // and a breadth-first search.
     constexpr double quick_per_lane = 2, left_per_lane = 4;
     const bool is_masked = plan_.masked.contains(const_cast<llvm::BasicBlock*>(access.getParent()));
+    constexpr double read_once_per_lane = 14;
+    if (is_row_read_once(access))
+        return lanes * read_once_per_lane;
     // Bytes and shorts are gathered as the 32-bit words around them (masked_memory.h). They cannot be scattered so.
     constexpr unsigned least_bits = 32;
     constexpr double part_of_word_per_lane = 1;
@@ -62,6 +66,12 @@ bool ApartCosts::is_row_of_its_own(const llvm::Instruction& access) {
         return false;
     const llvm::Argument* const scratch = access.getFunction()->getArg(abi::scratch);  // private variables
     return is_in_buffer(access) && !llvm::is_contained(objects_of(access), scratch) && is_linear(address);
+}
+
+// Whether each lane reads one element of its row. In loops along the rows a cache line serves several iterations.
+bool ApartCosts::is_row_read_once(const llvm::Instruction& access) {
+    return llvm::isa<llvm::LoadInst>(access) && plan_.loops->getLoopFor(access.getParent()) == plan_.loop &&
+           kernel_loops_around(*plan_.loop) == 0 && is_row_of_its_own(access);
 }
 
 // Whether the values of neighbouring lanes differ by one number, the same for all lanes. The number may be unknown. Wrap-around is ignored,

@@ -32,6 +32,7 @@ private:
     [[nodiscard]] bool is_linear(const llvm::Value* value);
     [[nodiscard]] bool has_linear_operands(const llvm::Instruction& instruction);
     [[nodiscard]] bool is_row_of_its_own(const llvm::Instruction& access);
+    [[nodiscard]] bool is_row_read_once(const llvm::Instruction& access);
     [[nodiscard]] bool is_read_and_written_in_turns(const llvm::Instruction& access) const;
 
     const LanePlan& plan_;

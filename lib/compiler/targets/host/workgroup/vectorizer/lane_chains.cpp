@@ -74,8 +74,8 @@ struct Recurrence {
 
 class Chains {
 public:
-    explicit Chains(const LanePlan& plan, llvm::DominatorTree& dominators)
-        : plan_(plan), function_(*plan.header->getParent()),
+    Chains(const LanePlan& plan, llvm::DominatorTree& dominators, double part)
+        : plan_(plan), part_(part), function_(*plan.header->getParent()),
           library_description_(function_.getParent()->getTargetTriple()), library_(library_description_, &function_),
           assumptions_(function_), evolution_(function_, library_, assumptions_, dominators, *plan.loops) {}
 
@@ -92,9 +92,10 @@ private:
     // In one iteration.
     double waited(const llvm::Loop& loop) {
         const llvm::BasicBlock& block = *loop.getHeader();
-        const auto executed = static_cast<double>(llvm::count_if(block, [](const llvm::Instruction& instruction) {
-            return !llvm::isa<llvm::PHINode, llvm::GetElementPtrInst>(instruction) && !instruction.isTerminator();
-        }));
+        const auto executed =
+            part_ * static_cast<double>(llvm::count_if(block, [](const llvm::Instruction& instruction) {
+                return !llvm::isa<llvm::PHINode, llvm::GetElementPtrInst>(instruction) && !instruction.isTerminator();
+            }));
         const unsigned known = known_trip_count(loop, evolution_);
         const double rounds = known == 0 ? rounds_unknown : known;
         const double items_at_once = 1 + window / (executed * rounds);
@@ -150,6 +151,7 @@ private:
     }
 
     const LanePlan& plan_;
+    const double part_;
     llvm::Function& function_;
     llvm::TargetLibraryInfoImpl library_description_;
     llvm::TargetLibraryInfo library_;
@@ -159,8 +161,8 @@ private:
 
 }  // namespace
 
-double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators) {
-    return plan.loop->isInnermost() ? 0 : Chains(plan, dominators).all();
+double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, double part) {
+    return plan.loop->isInnermost() ? 0 : Chains(plan, dominators, part).all();
 }
 
 }  // namespace polder::compiler::workgroup

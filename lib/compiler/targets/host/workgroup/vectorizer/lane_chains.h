@@ -13,7 +13,8 @@ class DominatorTree;
 namespace polder::compiler::workgroup {
 
 // For one work-item, in the unit of lane_cost: the instructions that a processor could execute meanwhile. Only loops of one block that all
-// lanes leave together are looked at.
-[[nodiscard]] double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators);
+// lanes leave together are looked at. `part`: of the instructions of `plan.loop`, those that one work-item executes; below 1 where its explicit
+// vectors are kept, and are split in `plan.loop`.
+[[nodiscard]] double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, double part = 1);
 
 }  // namespace polder::compiler::workgroup

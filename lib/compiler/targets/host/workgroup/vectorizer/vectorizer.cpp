@@ -136,6 +136,7 @@ struct Outcome {
     double work = 0;  // of one work-item, in vector instructions
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     double in_lanes = 0;  // the same with lanes
+    double waited = 0;  // by one work-item with explicit vectors for the chains of its loops, in instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
@@ -143,7 +144,8 @@ struct Outcome {
 };
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
-                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, const LaneTarget& prices) {
+                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, const LaneTarget& prices,
+                  double saved) {
     if (instruction_count(loop) > lane_instructions_max)
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
@@ -181,6 +183,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     outcome.one_by_one = one_by_one;
     outcome.in_lanes = in_lanes;
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
+    if (saved > 0 && saved < one_by_one)
+        outcome.waited = weight * waited_for_chains(*plan, dominators, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
     outcome.serial_calls =
@@ -190,7 +194,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
 
 // Tries one tagged loop; nothing when there is none.
 std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     Lanes lanes, const LaneTarget& prices, ExplicitVectors vectors) {
+                                     Lanes lanes, const LaneTarget& prices, ExplicitVectors vectors, double saved) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
@@ -207,7 +211,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     const bool is_copy = is_tagged(loop, unguarded_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
-        outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices);
+        outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices, saved);
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;
@@ -294,17 +298,18 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
 
 struct Form {
     LaneReport report;
-    double gain = 0, work = 0, one_by_one = 0;  // as those of an Outcome
+    double gain = 0, work = 0, one_by_one = 0, waited = 0;  // as those of an Outcome
 };
 
 Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
-                   ExplicitVectors vectors, llvm::FunctionAnalysisManager& analyses) {
+                   ExplicitVectors vectors, double saved, llvm::FunctionAnalysisManager& analyses) {
     canonicalise(function, vectors, analyses);
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     Form form;
     LaneReport& report = form.report;
     double in_lanes = 0;
-    while (const std::optional<Outcome> outcome = vectorize_one(function, target, width, lanes, prices, vectors)) {
+    while (const std::optional<Outcome> outcome =
+               vectorize_one(function, target, width, lanes, prices, vectors, saved)) {
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
         report.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
@@ -318,6 +323,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const 
         form.gain += outcome->gain;
         form.work += outcome->work;
         form.one_by_one += outcome->one_by_one;
+        form.waited += outcome->waited;
         in_lanes += outcome->in_lanes;
     }
     if (form.one_by_one > 0)
@@ -390,7 +396,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
         saved = saved_by_vectors(tagged, loops, prices.register_words);
     }
     const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
-        return vectorize_all(form, width, lanes, prices, vectors, analyses);
+        const double saved_now = vectors == ExplicitVectors::split ? saved : 0;
+        return vectorize_all(form, width, lanes, prices, vectors, saved_now, analyses);
     };
     if (lanes == Lanes::with_whole_vectors || sub_groups.loops > 0)
         return in_form(function, ExplicitVectors::whole).report;
@@ -406,7 +413,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
         take_body(function, *with_whole);
         return whole.report;
     }
-    const double rest_of_lanes = split.one_by_one - split.gain, rest_of_vectors = split.one_by_one - saved;
+    const double rest_of_lanes = split.one_by_one - split.gain;
+    const double rest_of_vectors = split.one_by_one - saved + split.waited;
     const bool are_much_fewer = margin == margin_of_work && rest_of_lanes < part_of_instructions * rest_of_vectors;
     if (!are_wide && (split.gain >= least_gain * saved || are_much_fewer))
         return split.report;
