@@ -1,7 +1,7 @@
 """targets.py RUNNER POLDER_ICD [--rounds N] [--targets NAME,...] DIRECTORY…: what tools/bench --targets prints.
 
-For each kernel and each target (vectors of 512, 256 and 128 bits, as far as this machine has them), on one core, in turns: the time
-of one work-item after the other, with lanes where the estimate is for them, and with lanes wherever they are possible, and the
+For each kernel and each target (vectors of 512, 256 and 128 bits, as far as this machine has them), on one core, in turns: the
+processor time of one work-item after the other, with lanes where the estimate is for them, and with lanes wherever they are possible, and the
 ratios of the second and the third to the first. No kernel should be slower with lanes than without by more than 5%: such kernels are
 measured again, with more rounds, and listed at the end, as are those that the estimate keeps from lanes that would be faster.
 tools/bench --prices fits the estimate's prices.
@@ -52,7 +52,8 @@ def parser_for(program, rounds):
 def runners_of(target, methods, polder_icd, scratch):
     """Polder with code for a target, for each way to run work-items, on one core."""
     return [Runner(polder_icd, scratch, f"{target}-{method}",
-                   {"POLDER_CPU_TARGET": TARGETS[target][0], "POCL_WORK_GROUP_METHOD": method, "POCL_CPU_MAX_CU_COUNT": "1"})
+                   {"POLDER_CPU_TARGET": TARGETS[target][0], "POCL_WORK_GROUP_METHOD": method, "POCL_CPU_MAX_CU_COUNT": "1"},
+                   processor_time=True)
             for method in methods]
 
 
