@@ -44,12 +44,15 @@ bool is_short(const llvm::BranchInst& exit) {
 
 }  // namespace
 
-bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits, const llvm::LoopInfo& loops,
-                    const LaneShapes& shapes) {
-    return exits.size() > 1 && llvm::any_of(exits, [&](const llvm::Loop::Edge& exit) {
-               const llvm::BranchInst* const common = exit_of_all_lanes(loop, exit, loops, shapes);
-               return common != nullptr && !is_short(*common);
-           });
+bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits, const LanePlan& plan,
+                    const LaneShapes& shapes, Masks masks) {
+    const auto is_carried = [&](const llvm::PHINode& phi) { return !shapes.of(&phi).is_strided(); };
+    const auto is_common = [&](const llvm::Loop::Edge& exit) {
+        const llvm::BranchInst* const common = exit_of_all_lanes(loop, exit, *plan.loops, shapes);
+        return common != nullptr && !is_short(*common);
+    };
+    return plan.kind != LoopKind::sub_group && exits.size() > 1 && llvm::any_of(exits, is_common) &&
+           (masks == Masks::dear || llvm::none_of(loop.getHeader()->phis(), is_carried));
 }
 
 bool is_of_all_lanes(const llvm::Value& mask) {

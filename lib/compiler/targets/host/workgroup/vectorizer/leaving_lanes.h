@@ -1,7 +1,7 @@
-// Iterations of a masked loop in which no lane leaves, on processors without registers for masks.
+// Iterations of a masked loop in which no lane leaves.
 //
 // A loop with several exits, such as a search that ends with a match or after the last element, needs a mask for each exit and the values that
-// each lane had when it left. Without mask registers these take more instructions than the search. They change only when a lane leaves:
+// each lane had when it left. These take more instructions than the search, most of all without mask registers. They change only when a lane leaves:
 //
 //     body:     the iteration;  branch to `leaving` if any lane leaves, else to `next`
 //     leaving:  masks and values of the lanes that leave;  branch to `next` if any lane stays, else to `after`
@@ -12,6 +12,7 @@
 
 #include "lane_plan.h"
 #include "lane_shape.h"
+#include "lane_target.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/IRBuilder.h>
@@ -40,9 +41,10 @@ private:
                                                         const llvm::LoopInfo& loops, const LaneShapes& shapes);
 
 // Whether lanes probably leave the loop in few of its iterations: all of them at its end, unless they leave before it. Where each lane has a
-// number of iterations of its own, and no such end, some lane leaves in many of them, and so it does in short loops.
-[[nodiscard]] bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits,
-                                  const llvm::LoopInfo& loops, const LaneShapes& shapes);
+// number of iterations of its own, and no such end, some lane leaves in many of them, and so it does in short loops. Where masks are cheap, false
+// also when lanes carry values from one iteration to the next: masks are computed while lanes wait for these.
+[[nodiscard]] bool is_left_rarely(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits, const LanePlan& plan,
+                                  const LaneShapes& shapes, Masks masks);
 
 // Whether the mask is the constant that has all lanes.
 [[nodiscard]] bool is_of_all_lanes(const llvm::Value& mask);

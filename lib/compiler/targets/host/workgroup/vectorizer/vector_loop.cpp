@@ -377,8 +377,7 @@ private:
         llvm::Value* const any_entering = together ? lanes_.any(entering) : nullptr;
         llvm::SmallVector<llvm::Loop::Edge> exits;
         loop.getExitEdges(exits);
-        const bool is_left_rarely =
-            masks_ == Masks::dear && workgroup::is_left_rarely(loop, exits, *plan_.loops, shapes_);
+        const bool is_left_rarely = workgroup::is_left_rarely(loop, exits, plan_, shapes_, masks_);
         std::optional<SkippingBranch> around;
         if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()) ||
             (is_left_rarely && !is_of_all_lanes(*entering)))
