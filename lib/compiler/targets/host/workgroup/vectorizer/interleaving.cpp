@@ -361,13 +361,13 @@ bool walks_in_strides(const llvm::Loop& loop, const LaneShapes& shapes, LaneAcce
 // For loops that go on by the size of the launch or of the group until the end of a row, such as `for (i = get_global_id(0); i < n; i += get_global_size(0))`.
 // One vector would read a line of memory here and there, and the row's other lines in further walks along it.
 unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                            const llvm::TargetTransformInfo& target, unsigned lanes) {
+                            const llvm::TargetTransformInfo& target, unsigned lanes, Loads loads) {
     constexpr unsigned at_once = 2;
     unsigned vectors = 1;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop)
             continue;
-        InnerLoop inner(*loop, shapes, accesses, target, lanes);
+        InnerLoop inner(*loop, shapes, accesses, target, lanes, loads);
         if (!inner.fits_in_strides(at_once) || !walks_in_strides(*loop, shapes, accesses, lanes))
             return 1;
         vectors = at_once;
@@ -419,7 +419,7 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
         return fitting(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
-    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes); vectors > 1)
+    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices.loads); vectors > 1)
         return fitting(vectors, plan, lanes);
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
