@@ -19,9 +19,9 @@ const std::string search = R"(
     })";
 
 #if defined(__x86_64__)
-constexpr std::array processors{"haswell", "x86-64-v2"};
+constexpr std::array vector_processors{"haswell", "x86-64-v2"};
 #else
-constexpr std::array<const char*, 0> processors{};
+constexpr std::array<const char*, 0> vector_processors{};
 #endif
 
 bool has_masks_for_leaving_only(const std::string& source, const char* processor) {
@@ -32,7 +32,7 @@ bool has_masks_for_leaving_only(const std::string& source, const char* processor
 }
 
 TEST(LeavingLanes, OfSearches_KeepTheirMasksWhereNoneLeaves) {
-    for (const char* processor : processors)
+    for (const char* processor : vector_processors)
         EXPECT_TRUE(has_masks_for_leaving_only(search, processor)) << processor;
     EXPECT_TRUE(has_masks_for_leaving_only(search, processor_with_512_bits));
 }
@@ -72,7 +72,7 @@ TEST(LeavingLanes, OfShortLoops_AreAsTheyWere) {
                 if (x * j == 77) break;
             out[get_global_id(0)] = j;
         })";
-    for (const char* processor : processors) {
+    for (const char* processor : vector_processors) {
         EXPECT_FALSE(has_masks_for_leaving_only(short_loop, processor)) << processor;
         EXPECT_FALSE(has_masks_for_leaving_only(own_ends, processor)) << processor;
     }
@@ -86,7 +86,7 @@ TEST(LeavingLanes, OfSearches_FindWhatOneWorkItemFinds) {
     std::iota(keys.begin(), keys.end(), 100);
     for (int i = 0; i < count; ++i)
         wanted[index_of(i)] = 100 + i * 37 % 90;  // some are not there
-    for (const char* processor : processors)
+    for (const char* processor : vector_processors)
         for (const int n : {0, 1, 50, keys_max}) {
             Compiled program(search, processor);
             ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
@@ -127,7 +127,7 @@ TEST(LeavingLanes, InsideOfLoopsAndConditions_KeepTheirValues) {
     std::vector<int> in(count);
     for (size_t i = 0; i < count; ++i)
         in[i] = static_cast<int>(i * 7919 % 101);
-    for (const char* processor : processors) {
+    for (const char* processor : vector_processors) {
         Compiled program(source, processor);
         ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
         EXPECT_TRUE(has(program, "lanes.leaving")) << processor;
