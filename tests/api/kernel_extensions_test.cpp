@@ -70,6 +70,15 @@ TEST_F(KernelExtensions, ThatAreReported_CanBeEnabledWhereWarningsAreErrors) {
     }
 }
 
+TEST_F(KernelExtensions, ThatNoDeviceHas_AreErrorsWhereWarningsAre) {
+    OwnedProgram program = from_source("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
+                                       "#pragma OPENCL EXTENSION made_up_extension : enable\nkernel void k() {}\n");
+    EXPECT_EQ(clBuildProgram(program, 0, nullptr, "", nullptr, nullptr), CL_SUCCESS);
+    OwnedProgram strict = from_source("#pragma OPENCL EXTENSION made_up_extension : enable\nkernel void k() {}\n");
+    EXPECT_EQ(clBuildProgram(strict, 0, nullptr, "-Werror", nullptr, nullptr), CL_BUILD_PROGRAM_FAILURE);
+    EXPECT_NE(build_log(strict).find("made_up_extension"), std::string::npos) << build_log(strict);
+}
+
 // 40 work-items with the values 1, 2, … 40, and 17 of a smaller last group with 41 and on.
 constexpr size_t item_count = 57, group_size = 40;
 

@@ -122,6 +122,19 @@ bool may_call(const Declarations& functions, const CompileInput& input) {
            llvm::any_of(input.headers, [&](const NamedSource& header) { return calls(header.text); });
 }
 
+// Whether `text` has a #pragma OPENCL EXTENSION with a name that is no extension of the device.
+bool enables_others(std::string_view text, const Target& target) {
+    constexpr std::string_view pragma = "OPENCL EXTENSION",
+                               letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    for (size_t at = text.find(pragma); at != text.npos; at = text.find(pragma, at)) {
+        at = std::min(text.find_first_of(letters, at + pragma.size()), text.size());
+        const std::string_view name = text.substr(at, text.find_first_not_of(letters, at) - at);
+        if (name != "all" && std::ranges::find(target.extensions, name) == target.extensions.end())
+            return true;
+    }
+    return false;
+}
+
 // The words of the program, of its options and of the headers that it includes. Nothing when there may be others.
 std::optional<Words> words_of(const CompileInput& input, const BuildOptions& options,
                               const std::vector<std::string>& arguments) {
@@ -246,10 +259,11 @@ std::vector<std::string> frontend_arguments(const CompileInput& input, const Bui
         source_name, target.has_feature("__opencl_c_images") ? "-D__IMAGE_SUPPORT__=1" : "-U__IMAGE_SUPPORT__",
         "-ferror-limit", "100",
         // Errors since Clang 16; every other OpenCL compiler warns, and programs rely on it.
-        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion",
-        // Clang warns of #pragma OPENCL EXTENSION with an extension that it does not know. With -Werror, the pragmas of those that a device
-        // reports would be errors.
-        "-Wno-error=ignored-pragmas"};
+        "-Wno-error=incompatible-pointer-types", "-Wno-error=int-conversion"};
+    // Clang warns of #pragma OPENCL EXTENSION with an extension that it does not know. With -Werror, the pragmas of those that a device
+    // reports would be errors; others are.
+    if (!enables_others(input.source, target))
+        arguments.emplace_back("-Wno-error=ignored-pragmas");
     if (!has_value_names())
         arguments.emplace_back("-discard-value-names");
     add_standard(arguments, input, options.standard);
