@@ -61,7 +61,7 @@ TEST_F(KernelExtensions, ThatAreReported_CanBeEnabledWhereWarningsAreErrors) {
         for (std::string name; words >> name;)
             source += "#pragma OPENCL EXTENSION " + name + " : enable\n";
         for (const char* standard : {"", "-cl-std=CL1.0 ", "-cl-std=CL3.1 ", "-cl-std=CLC++2021 "}) {
-            OwnedProgram program = from_source((source + "kernel void k() {}\n").c_str());
+            OwnedProgram program = from_source(source + "kernel void k() {}\n");
             EXPECT_EQ(
                 clBuildProgram(program, 1, &device, (std::string(standard) + "-Werror").c_str(), nullptr, nullptr),
                 CL_SUCCESS)

@@ -32,7 +32,7 @@ TEST(LongLoops, HaveNoLanes_AndAreNotLeftToTheVectorizerOfLlvm) {
     Compiled program(source());
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_FALSE(has(program, "mul <")) << "there are vectors";
-    std::vector<uint32_t> a(2 * items), expected(a.size());
+    std::vector<uint32_t> a(size_t{2} * items), expected(a.size());
     for (uint32_t item = 0; item < items; ++item) {
         uint32_t x = a[item] = item * 1000;
         for (uint32_t i = 0; i < statements; ++i) {

@@ -12,14 +12,14 @@
 namespace polder::compiler {
 namespace {
 
-const llvm::Value& without_casts(const llvm::Value& value) {
-    const auto* cast = llvm::dyn_cast<llvm::CastInst>(&value);
-    return cast != nullptr && cast->getType()->isIntegerTy() ? without_casts(*cast->getOperand(0)) : value;
+const llvm::Value* without_casts(const llvm::Value* value) {
+    const auto* cast = llvm::dyn_cast<llvm::CastInst>(value);
+    return cast != nullptr && cast->getType()->isIntegerTy() ? without_casts(cast->getOperand(0)) : value;
 }
 
 // An id or a size: not negative also as an int, because no launch is so large that quick code suits it.
 const llvm::Function* query(const llvm::Value& value) {
-    const auto* call = llvm::dyn_cast<llvm::CallInst>(&without_casts(value));
+    const auto* call = llvm::dyn_cast<llvm::CallInst>(without_casts(&value));
     const llvm::Function* callee = call != nullptr ? call->getCalledFunction() : nullptr;
     const bool is_one = callee != nullptr && callee->isDeclaration() && !callee->getName().starts_with("_polder_") &&
                         is_work_group_intrinsic(std::string_view{callee->getName()});
@@ -61,9 +61,8 @@ const llvm::PHINode* before_step(const llvm::Value& next) {
 // Whether `compared` is a counter of `loop`, or its next value. Narrow counters wrap around below wide limits.
 bool counts_up(const llvm::Value& compared, const llvm::Loop& loop) {
     constexpr unsigned bits_min = 32;
-    const auto* cast = llvm::dyn_cast<llvm::CastInst>(&compared);
-    const bool is_extended = cast != nullptr && (llvm::isa<llvm::SExtInst>(cast) || llvm::isa<llvm::ZExtInst>(cast));
-    const llvm::Value& value = is_extended ? *cast->getOperand(0) : compared;
+    const bool is_extended = llvm::isa<llvm::SExtInst, llvm::ZExtInst>(compared);
+    const llvm::Value& value = is_extended ? *llvm::cast<llvm::CastInst>(compared).getOperand(0) : compared;
     const auto* phi = llvm::dyn_cast<llvm::PHINode>(&value);
     if (phi == nullptr)
         phi = before_step(value);
@@ -85,7 +84,7 @@ std::optional<Rounds> limit_of(const llvm::Value& limit) {
     if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&limit))
         return constant->getValue().getActiveBits() <= 20 ? std::optional(Rounds{constant->getZExtValue() + 1, nullptr})
                                                           : std::nullopt;
-    const auto* argument = llvm::dyn_cast<llvm::Argument>(&without_casts(limit));
+    const auto* argument = llvm::dyn_cast<llvm::Argument>(without_casts(&limit));
     return argument != nullptr && argument->getType()->isIntegerTy() ? std::optional(Rounds{1, argument})
                                                                      : std::nullopt;
 }

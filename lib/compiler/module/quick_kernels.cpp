@@ -98,7 +98,10 @@ private:
         for (const llvm::BasicBlock& block : function) {
             const std::optional<uint64_t> rounds = rounds_of_block(loops.getLoopFor(&block), dominators, factors);
             const std::optional<uint64_t> once = rounds ? work_of(block, factors) : std::nullopt;
-            if (!once || *once > work_max / *rounds || (sum += *once * *rounds) > work_max)
+            if (!once || *once > work_max / *rounds)
+                return std::nullopt;
+            sum += *once * *rounds;
+            if (sum > work_max)
                 return std::nullopt;
         }
         return sum;
@@ -134,7 +137,10 @@ private:
             if (++instructions_ > instructions_max || !has_same_result(instruction))
                 return std::nullopt;
             const std::optional<uint64_t> one = work_of(instruction, factors);
-            if (!one || (sum += *one) > work_max)
+            if (!one)
+                return std::nullopt;
+            sum += *one;
+            if (sum > work_max)
                 return std::nullopt;
         }
         return sum;

@@ -123,6 +123,7 @@ Result<Ref<Kernel>> Kernel::create(Ref<Program> program, std::string_view name) 
 
 Ref<Kernel> Kernel::clone() const {
     std::vector<KernelOnDevice> on_devices;
+    on_devices.reserve(on_devices_.size());
     for (const KernelOnDevice& on : on_devices_)
         on_devices.emplace_back(on.device, on.code, on.info, on.work_groups);
     return Ref<Kernel>::adopt(new Kernel(program_, std::move(on_devices), arguments_));
@@ -368,7 +369,7 @@ void Kernel::set_address(uint32_t index, KnownAddress address) {
 
 Ref<IndirectUses> Kernel::copy_of_indirect() const {
     return arguments_->indirect ? make_ref<IndirectUses>(*arguments_->indirect) : make_ref<IndirectUses>();
-}
+}  // NOLINT(clang-analyzer-cplusplus.NewDeleteLeaks): it does not see that a Ref is moved
 
 void Kernel::set_indirect(std::vector<KnownAddress> IndirectUses::* list, std::vector<KnownAddress> addresses) {
     const Ref<IndirectUses> uses = copy_of_indirect();

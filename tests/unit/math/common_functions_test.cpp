@@ -240,6 +240,43 @@ TEST(GeometricFunctions, EnormousAndTinyVectors_NeitherOverflowNorVanish) {
     });
 }
 
+// Usual, enormous, tiny and infinite vectors and zeros side by side, as lanes have them.
+template <class T>
+void expect_all_sizes(const std::string& type) {
+    constexpr T infinite = std::numeric_limits<T>::infinity(), large = std::numeric_limits<T>::max() / 4,
+                small = std::numeric_limits<T>::denorm_min();
+    const T sizes[] = {1, large, 8 * small, 0, infinite, 3, small, infinite, 5, 7};
+    constexpr size_t items = 150;
+    for (const int width : {2, 3, 4}) {
+        const auto w = static_cast<size_t>(width);
+        KernelRunner runner{"kernel void k(global const " + type + "* a, global " + type + "* n, global " + type +
+                            "* v) { size_t i = get_global_id(0); n[i] = length(" + load("a", width) + "); " +
+                            store("normalize(" + load("a", width) + ")", "v", width) + " }"};
+        Buffer<T> a(items * w), n(items, 9), v(items * w, 9);
+        for (size_t i = 0; i < items; ++i)  // the first two parts have the size; the second one is negative
+            for (size_t k = 0; k < 2; ++k)
+                a[i * w + k] = (k == 0 ? 1 : -1) * sizes[i % std::size(sizes)];
+        void* const pointers[] = {a.data(), n.data(), v.data()};
+        runner.run("k", pointers, items);
+        for (size_t i = 0; i < items; ++i) {
+            const T size = sizes[i % std::size(sizes)];
+            if (std::isinf(size))
+                EXPECT_EQ(n[i], infinite) << type << width;
+            else
+                EXPECT_LE(ulps(n[i], size * std::sqrt(Wide{2})), 8.5) << type << width << " " << size;
+            for (size_t k = 0; k < w; ++k) {
+                const Wide part = size == 0 || k > 1 ? 0 : (k == 0 ? 1 : -1) / std::sqrt(Wide{2});
+                EXPECT_LE(ulps(v[i * w + k], part), 8.5) << type << width << " " << size << " " << k;
+            }
+        }
+    }
+}
+
+TEST(GeometricFunctions, VectorsOfAllSizes_AreRightBesideEachOther) {
+    expect_all_sizes<float>("float");
+    expect_all_sizes<double>("double");
+}
+
 TEST(GeometricFunctions, CrossProducts_ArePerpendicularToBoth) {
     for_floating_types([](auto zero, const std::string& type) {
         using T = decltype(zero);
