@@ -61,16 +61,17 @@ const llvm::PHINode* before_step(const llvm::Value& next) {
 // Whether `compared` is a counter of `loop`, or its next value. Narrow counters wrap around below wide limits.
 bool counts_up(const llvm::Value& compared, const llvm::Loop& loop) {
     constexpr unsigned bits_min = 32;
-    const bool is_extended = llvm::isa<llvm::SExtInst, llvm::ZExtInst>(compared);
-    const llvm::Value& value = is_extended ? *llvm::cast<llvm::CastInst>(compared).getOperand(0) : compared;
-    const auto* phi = llvm::dyn_cast<llvm::PHINode>(&value);
+    const llvm::Value* value = nullptr;
+    if (!match(&compared, llvm::PatternMatch::m_ZExtOrSExtOrSelf(llvm::PatternMatch::m_Value(value))))
+        return false;
+    const auto* phi = llvm::dyn_cast<llvm::PHINode>(value);
     if (phi == nullptr)
-        phi = before_step(value);
+        phi = before_step(*value);
     const auto is_wide = [](const llvm::Type& type) {
         return type.isIntegerTy() && type.getIntegerBitWidth() >= bits_min;
     };
     if (phi == nullptr || phi->getParent() != loop.getHeader() || !is_wide(*phi->getType()) ||
-        !is_wide(*value.getType()))
+        !is_wide(*value->getType()))
         return false;
     for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
         const llvm::Value& incoming = *phi->getIncomingValue(i);
