@@ -7,6 +7,7 @@
 // and is used by nothing else, is computed in the loop: an address of 64 bits is often a base and an index of 32. Results are stored in the loop, too,
 // and loaded as a vector behind it.
 #include "lane_code.h"
+#include "values_in_memory.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Instructions.h>
@@ -15,30 +16,8 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr unsigned active_lanes_max = 64;  // bits of the mask
-constexpr uint64_t vectors_align = 64;
-
-// Whether a vector of `type` has the same layout in memory as an array of it.
-bool is_like_array(llvm::Type& type, const llvm::DataLayout& layout) {
-    return llvm::VectorType::isValidElementType(&type) &&
-           layout.getTypeSizeInBits(&type) == layout.getTypeAllocSizeInBits(&type);
-}
-
 bool has_used_result(const llvm::Instruction& instruction) {
     return !instruction.getType()->isVoidTy() && !instruction.use_empty();
-}
-
-// The variable `known`, or a new one, with at least `bytes`.
-llvm::AllocaInst* with_bytes(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
-    llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
-    if (known == nullptr) {
-        llvm::IRBuilder<> at(&*function.getEntryBlock().begin());
-        known = at.CreateAlloca(llvm::ArrayType::get(byte, 0), nullptr, "active.values");
-        known->setAlignment(llvm::Align(vectors_align));
-    }
-    const uint64_t before = llvm::cast<llvm::ArrayType>(known->getAllocatedType())->getNumElements();
-    known->setAllocatedType(llvm::ArrayType::get(byte, std::max(before, bytes)));
-    return known;
 }
 
 }  // namespace
@@ -69,12 +48,13 @@ void LaneCode::collect_vectors_of(llvm::Value& value, llvm::SmallSetVector<llvm:
 
 bool LaneCode::loops_over_active_lanes(const llvm::Instruction& instruction) const {
     const llvm::DataLayout& layout = instruction.getDataLayout();
-    if (width_ > active_lanes_max || (has_used_result(instruction) && !is_like_array(*instruction.getType(), layout)))
+    if (width_ > lanes_in_memory_max ||
+        (has_used_result(instruction) && !is_array_element(*instruction.getType(), layout)))
         return false;
     llvm::SmallSetVector<llvm::Value*, 4> vectors;
     for (const llvm::Use& operand : instruction.operands())
         collect_vectors_of(*operand.get(), vectors);
-    return llvm::all_of(vectors, [&](llvm::Value* value) { return is_like_array(*value->getType(), layout); });
+    return llvm::all_of(vectors, [&](llvm::Value* value) { return is_array_element(*value->getType(), layout); });
 }
 
 llvm::Value* LaneCode::value_in_lane(llvm::Value& value, llvm::Value& lane,
@@ -97,55 +77,36 @@ llvm::Value* LaneCode::value_in_lane(llvm::Value& value, llvm::Value& lane,
 }
 
 llvm::Value* LaneCode::emit_for_active_lanes(llvm::Instruction& instruction, llvm::Value& mask) {
-    const llvm::DataLayout& layout = function_.getDataLayout();
-    uint64_t bytes = 0;
-    const auto place_of_next = [&](llvm::Type* element) {
-        const uint64_t place = bytes;
-        bytes = llvm::alignTo(place + layout.getTypeAllocSize(element) * width_, vectors_align);
-        return place;
-    };
+    PlacesInMemory memory(function_.getDataLayout(), width_);
     llvm::SmallSetVector<llvm::Value*, 4> vectors;
     for (const llvm::Use& operand : instruction.operands())
         collect_vectors_of(*operand.get(), vectors);
     llvm::SmallVector<uint64_t> places;
     for (llvm::Value* value : vectors)
-        places.push_back(place_of_next(value->getType()));
+        places.push_back(memory.next(*value->getType()));
     const bool has_result = has_used_result(instruction);
-    const uint64_t result_place = has_result ? place_of_next(instruction.getType()) : 0;
-    active_values_ = with_bytes(bytes, function_, active_values_);
+    const uint64_t result_place = has_result ? memory.next(*instruction.getType()) : 0;
+    lane_values_ = memory_for(memory.bytes(), function_, lane_values_);
     const auto address = [&](uint64_t place) {
-        return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), active_values_, place);
+        return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), lane_values_, place);
     };
     for (const auto [value, place] : llvm::zip(vectors, places))
-        builder_.CreateAlignedStore(vector(value), address(place), llvm::Align(vectors_align));
-
-    llvm::Value* const bits =
-        builder_.CreateZExt(builder_.CreateBitCast(&mask, builder_.getIntNTy(width_)), builder_.getInt64Ty());
-    llvm::BasicBlock* const before = builder_.GetInsertBlock();
-    auto* const loop = llvm::BasicBlock::Create(function_.getContext(), "lane", &function_);
-    auto* const done = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
-    builder_.CreateBr(loop);
-    builder_.SetInsertPoint(loop);
-    llvm::PHINode* const rest = builder_.CreatePHI(bits->getType(), 2, "rest");
-    rest->addIncoming(bits, before);
-    llvm::Value* const lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rest, builder_.getTrue());
-    llvm::SmallDenseMap<llvm::Value*, llvm::Value*> loaded;
-    for (const auto [value, place] : llvm::zip(vectors, places))
-        loaded[value] =
-            builder_.CreateLoad(value->getType(), builder_.CreateInBoundsGEP(value->getType(), address(place), lane));
-    llvm::Instruction* const copy = instruction.clone();
-    for (llvm::Use& operand : copy->operands())
-        operand.set(value_in_lane(*operand.get(), *lane, loaded));
-    copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
-    builder_.Insert(copy);
-    if (has_result)
-        builder_.CreateStore(copy, builder_.CreateInBoundsGEP(copy->getType(), address(result_place), lane));
-    llvm::Value* const next = builder_.CreateAnd(rest, builder_.CreateSub(rest, builder_.getInt64(1)));
-    rest->addIncoming(next, loop);
-    builder_.CreateCondBr(builder_.CreateIsNull(next), done, loop);
-    builder_.SetInsertPoint(done);
+        builder_.CreateAlignedStore(vector(value), address(place), llvm::Align(values_align));
+    for_each_lane(builder_, *mask_bits(builder_, mask), [&](llvm::Value& lane) {
+        llvm::SmallDenseMap<llvm::Value*, llvm::Value*> loaded;
+        for (const auto [value, place] : llvm::zip(vectors, places))
+            loaded[value] = builder_.CreateLoad(value->getType(),
+                                                builder_.CreateInBoundsGEP(value->getType(), address(place), &lane));
+        llvm::Instruction* const copy = instruction.clone();
+        for (llvm::Use& operand : copy->operands())
+            operand.set(value_in_lane(*operand.get(), lane, loaded));
+        copy->setMetadata(llvm::LLVMContext::MD_access_group, nullptr);
+        builder_.Insert(copy);
+        if (has_result)
+            builder_.CreateStore(copy, builder_.CreateInBoundsGEP(copy->getType(), address(result_place), &lane));
+    });
     return has_result ? builder_.CreateAlignedLoad(wide(instruction.getType()), address(result_place),
-                                                   llvm::Align(vectors_align))
+                                                   llvm::Align(values_align))
                       : nullptr;
 }
 

@@ -338,7 +338,7 @@ void LaneCode::emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* ma
     if (is_rare) {
         operands.pop_back();  // the callee
         result = call_rare(builder_, llvm::cast<llvm::CallInst>(instruction), operands, mask ? *mask : *all_lanes(),
-                           rare_values_);
+                           lane_values_);
     }
     const bool is_once = is_same_for_all_lanes(instruction, shapes_);
     const bool is_loop = mask && !is_rare && !is_once && loops_over_active_lanes(instruction);

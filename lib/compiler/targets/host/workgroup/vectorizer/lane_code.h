@@ -203,8 +203,7 @@ private:
     } whole_row_;  // of the access that is being emitted
     llvm::SmallVector<RareBlocks> rare_blocks_;
     llvm::AllocaInst* dummy_ = nullptr;
-    llvm::AllocaInst* rare_values_ = nullptr;
-    llvm::AllocaInst* active_values_ = nullptr;
+    llvm::AllocaInst* lane_values_ = nullptr;
     std::set<std::string> serial_calls_;
 };
 

@@ -6,22 +6,14 @@
 // (decision 136).
 #include "rare_calls.h"
 
+#include "values_in_memory.h"
+
 #include <llvm/IR/Module.h>
 #include <llvm/TargetParser/Triple.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
-
-constexpr unsigned lanes_max = 64;  // bits of the mask
-constexpr uint64_t values_align = 64;
-
-// Whether a vector of `type` has the same layout in memory as an array of it.
-bool is_array_element(const llvm::Type& type, const llvm::DataLayout& layout) {
-    auto* const element = const_cast<llvm::Type*>(&type);
-    return llvm::VectorType::isValidElementType(element) &&
-           layout.getTypeSizeInBits(element) == layout.getTypeAllocSizeInBits(element);
-}
 
 // The attributes of the callee's parameters, which are part of how it is called.
 llvm::AttributeList calling_attributes(const llvm::Function& callee) {
@@ -32,28 +24,24 @@ llvm::AttributeList calling_attributes(const llvm::Function& callee) {
     return llvm::AttributeList::get(callee.getContext(), {}, all.getRetAttrs(), parameters);
 }
 
-// Where the values of all lanes lie in memory: one vector after the other, the result last.
-struct ValuesInMemory {
+// Where the values of all lanes lie in memory: those of the arguments, then the result.
+struct ValuesOfCall {
     llvm::SmallVector<uint64_t> arguments;
     uint64_t result = 0, bytes = 0;
 
-    ValuesInMemory(const llvm::CallInst& call, unsigned lanes) {
-        const llvm::DataLayout& layout = call.getDataLayout();
-        const auto place_of_next = [&](llvm::Type* element) {
-            const uint64_t place = bytes;
-            bytes = llvm::alignTo(place + layout.getTypeAllocSize(element) * lanes, values_align);
-            return place;
-        };
+    ValuesOfCall(const llvm::CallInst& call, unsigned lanes) {
+        PlacesInMemory memory(call.getDataLayout(), lanes);
         for (const llvm::Use& argument : call.args())
-            arguments.push_back(place_of_next(argument->getType()));
+            arguments.push_back(memory.next(*argument->getType()));
         if (!call.getType()->isVoidTy())
-            result = place_of_next(call.getType());
+            result = memory.next(*call.getType());
+        bytes = memory.bytes();
     }
 };
 
 class RareFunction {
 public:
-    RareFunction(const llvm::CallInst& call, const ValuesInMemory& places, unsigned lanes)
+    RareFunction(const llvm::CallInst& call, const ValuesOfCall& places, unsigned lanes)
         : call_(call), callee_(*call.getCalledFunction()), places_(places), lanes_(lanes), context_(call.getContext()),
           builder_(context_) {}
 
@@ -98,55 +86,30 @@ private:
     }
 
     void define(llvm::Function& function) {
-        auto* const entry = llvm::BasicBlock::Create(context_, "entry", &function);
-        auto* const loop = llvm::BasicBlock::Create(context_, "lane", &function);
-        auto* const done = llvm::BasicBlock::Create(context_, "done", &function);
-        builder_.SetInsertPoint(entry);
-        builder_.CreateBr(loop);
-
-        builder_.SetInsertPoint(loop);
-        llvm::PHINode* const rest = builder_.CreatePHI(builder_.getInt64Ty(), 2, "rest");
-        rest->addIncoming(function.getArg(1), entry);
-        llvm::Value* const lane =
-            builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rest, builder_.getTrue(), nullptr, "lane");
-        llvm::SmallVector<llvm::Value*> values;
-        for (const auto [argument, place] : llvm::zip(call_.args(), places_.arguments))
-            values.push_back(
-                builder_.CreateLoad(argument->getType(), element_address(function, place, argument->getType(), lane)));
-        llvm::CallInst* const call = builder_.CreateCall(callee_.getFunctionType(), &callee_, values);
-        call->setCallingConv(callee_.getCallingConv());
-        call->setAttributes(calling_attributes(callee_));
-        // LLVM could make a jump of a call at the end, and then the registers would not be restored.
-        call->setTailCallKind(llvm::CallInst::TCK_NoTail);
-        if (!call->getType()->isVoidTy())
-            builder_.CreateStore(call, element_address(function, places_.result, call->getType(), lane));
-        llvm::Value* const next = builder_.CreateAnd(rest, builder_.CreateSub(rest, builder_.getInt64(1)));
-        rest->addIncoming(next, loop);
-        builder_.CreateCondBr(builder_.CreateIsNull(next), done, loop);
-        builder_.SetInsertPoint(done);
+        builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", &function));
+        for_each_lane(builder_, *function.getArg(1), [&](llvm::Value& lane) {
+            llvm::SmallVector<llvm::Value*> values;
+            for (const auto [argument, place] : llvm::zip(call_.args(), places_.arguments))
+                values.push_back(builder_.CreateLoad(argument->getType(),
+                                                     element_address(function, place, argument->getType(), &lane)));
+            llvm::CallInst* const call = builder_.CreateCall(callee_.getFunctionType(), &callee_, values);
+            call->setCallingConv(callee_.getCallingConv());
+            call->setAttributes(calling_attributes(callee_));
+            // LLVM could make a jump of a call at the end, and then the registers would not be restored.
+            call->setTailCallKind(llvm::CallInst::TCK_NoTail);
+            if (!call->getType()->isVoidTy())
+                builder_.CreateStore(call, element_address(function, places_.result, call->getType(), &lane));
+        });
         builder_.CreateRetVoid();
     }
 
     const llvm::CallInst& call_;
     llvm::Function& callee_;
-    const ValuesInMemory& places_;
+    const ValuesOfCall& places_;
     const unsigned lanes_;
     llvm::LLVMContext& context_;
     llvm::IRBuilder<> builder_;
 };
-
-// Memory for the values of one call at a time: `known`, enlarged to `bytes` if needed, or a new variable.
-llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
-    llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
-    if (known == nullptr) {
-        llvm::IRBuilder<> at(&*function.getEntryBlock().begin());
-        known = at.CreateAlloca(llvm::ArrayType::get(byte, 0), nullptr, "rare.values");
-        known->setAlignment(llvm::Align(values_align));
-    }
-    const uint64_t before = llvm::cast<llvm::ArrayType>(known->getAllocatedType())->getNumElements();
-    known->setAllocatedType(llvm::ArrayType::get(byte, std::max(before, bytes)));
-    return known;
-}
 
 }  // namespace
 
@@ -160,7 +123,7 @@ bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes) {
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
     const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
     if (callee == nullptr || callee->isIntrinsic() || !callee->hasFnAttribute(llvm::Attribute::Cold) ||
-        callee->isVarArg() || lanes > lanes_max || call->hasOperandBundles() || call->hasByValArgument() ||
+        callee->isVarArg() || lanes > lanes_in_memory_max || call->hasOperandBundles() || call->hasByValArgument() ||
         call->hasStructRetAttr())
         return false;
     const llvm::DataLayout& layout = callee->getDataLayout();
@@ -172,7 +135,7 @@ bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes) {
 llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments,
                        llvm::Value& mask, llvm::AllocaInst*& memory) {
     const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask.getType())->getNumElements();
-    const ValuesInMemory places(call, lanes);
+    const ValuesOfCall places(call, lanes);
     memory = memory_for(places.bytes, *builder.GetInsertBlock()->getParent(), memory);
     const llvm::Align align(values_align);
     const auto address = [&](uint64_t place) {
@@ -183,9 +146,8 @@ llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, l
             argument->getType()->isVectorTy() ? argument : builder.CreateVectorSplat(lanes, argument);
         builder.CreateAlignedStore(all, address(place), align);
     }
-    llvm::Value* const bits =
-        builder.CreateZExt(builder.CreateBitCast(&mask, builder.getIntNTy(lanes)), builder.getInt64Ty());
-    llvm::CallInst* const made = builder.CreateCall(RareFunction(call, places, lanes).get(), {memory, bits});
+    llvm::CallInst* const made =
+        builder.CreateCall(RareFunction(call, places, lanes).get(), {memory, mask_bits(builder, mask)});
     made->addFnAttr(llvm::Attribute::get(builder.getContext(), saves_registers_attribute));
     if (call.getType()->isVoidTy())
         return nullptr;

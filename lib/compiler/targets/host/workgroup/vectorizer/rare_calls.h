@@ -22,7 +22,7 @@ inline constexpr const char* saves_registers_attribute = "no_caller_saved_regist
 [[nodiscard]] bool is_rare_call(const llvm::Instruction& instruction, unsigned lanes);
 
 // Calls the function of `call` for the lanes in `mask`, in their order. `arguments`: a vector with an element for each lane, or one value for all lanes.
-// `memory`: the variable that earlier rare calls in the same LLVM function use; null before the first, which sets it. Returns the vector of
+// `memory`: the variable of earlier calls in the same LLVM function (values_in_memory.h); null before the first, which sets it. Returns the vector of
 // results, in which elements of inactive lanes are undefined, or null when the function returns nothing.
 llvm::Value* call_rare(llvm::IRBuilder<>& builder, const llvm::CallInst& call, llvm::ArrayRef<llvm::Value*> arguments,
                        llvm::Value& mask, llvm::AllocaInst*& memory);

@@ -1,0 +1,50 @@
+#include "values_in_memory.h"
+
+#include <algorithm>
+
+namespace polder::compiler::workgroup {
+
+bool is_array_element(llvm::Type& type, const llvm::DataLayout& layout) {
+    return llvm::VectorType::isValidElementType(&type) &&
+           layout.getTypeSizeInBits(&type) == layout.getTypeAllocSizeInBits(&type);
+}
+
+uint64_t PlacesInMemory::next(llvm::Type& element) {
+    const uint64_t place = bytes_;
+    bytes_ = llvm::alignTo(place + layout_.getTypeAllocSize(&element) * lanes_, values_align);
+    return place;
+}
+
+llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
+    llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
+    if (known == nullptr) {
+        llvm::IRBuilder<> at(&*function.getEntryBlock().begin());
+        known = at.CreateAlloca(llvm::ArrayType::get(byte, 0), nullptr, "lane.values");
+        known->setAlignment(llvm::Align(values_align));
+    }
+    const uint64_t before = llvm::cast<llvm::ArrayType>(known->getAllocatedType())->getNumElements();
+    known->setAllocatedType(llvm::ArrayType::get(byte, std::max(before, bytes)));
+    return known;
+}
+
+llvm::Value* mask_bits(llvm::IRBuilder<>& at, llvm::Value& mask) {
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(mask.getType())->getNumElements();
+    return at.CreateZExt(at.CreateBitCast(&mask, at.getIntNTy(lanes)), at.getInt64Ty());
+}
+
+void for_each_lane(llvm::IRBuilder<>& at, llvm::Value& bits, llvm::function_ref<void(llvm::Value& lane)> body) {
+    llvm::BasicBlock* const before = at.GetInsertBlock();
+    auto* const loop = llvm::BasicBlock::Create(at.getContext(), "lane", before->getParent());
+    auto* const done = llvm::BasicBlock::Create(at.getContext(), "lanes.done", before->getParent());
+    at.CreateBr(loop);
+    at.SetInsertPoint(loop);
+    llvm::PHINode* const rest = at.CreatePHI(bits.getType(), 2, "rest");
+    rest->addIncoming(&bits, before);
+    body(*at.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, rest, at.getTrue()));
+    llvm::Value* const next = at.CreateAnd(rest, at.CreateSub(rest, at.getInt64(1)));
+    rest->addIncoming(next, loop);
+    at.CreateCondBr(at.CreateIsNull(next), done, loop);
+    at.SetInsertPoint(done);
+}
+
+}  // namespace polder::compiler::workgroup

@@ -1,0 +1,39 @@
+// Values of all lanes in memory, and a loop over the active lanes that loads them one by one: for calls and instructions without a vector form
+// (rare_calls.h, active_lanes.cpp). One such memory serves a whole function, because each use stores before it loads.
+#pragma once
+
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/IR/DataLayout.h>
+#include <llvm/IR/IRBuilder.h>
+
+namespace polder::compiler::workgroup {
+
+constexpr unsigned lanes_in_memory_max = 64;  // bits of a mask as an integer
+constexpr uint64_t values_align = 64;
+
+// Whether a vector of `type` has the same layout in memory as an array of it.
+[[nodiscard]] bool is_array_element(llvm::Type& type, const llvm::DataLayout& layout);
+
+// Places in bytes from the beginning of the memory: one vector after the other.
+class PlacesInMemory {
+public:
+    PlacesInMemory(const llvm::DataLayout& layout, unsigned lanes) : layout_(layout), lanes_(lanes) {}
+    uint64_t next(llvm::Type& element);
+    [[nodiscard]] uint64_t bytes() const { return bytes_; }
+
+private:
+    const llvm::DataLayout& layout_;
+    const unsigned lanes_;
+    uint64_t bytes_ = 0;
+};
+
+// `known`, enlarged to `bytes` if needed, or a new variable of the function.
+[[nodiscard]] llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known);
+
+// The mask's lanes as bits of 64.
+[[nodiscard]] llvm::Value* mask_bits(llvm::IRBuilder<>& at, llvm::Value& mask);
+
+// Emits a loop: `body` for each bit that is set in `bits`, lowest first, with its number. At least one must be set.
+void for_each_lane(llvm::IRBuilder<>& at, llvm::Value& bits, llvm::function_ref<void(llvm::Value& lane)> body);
+
+}  // namespace polder::compiler::workgroup
