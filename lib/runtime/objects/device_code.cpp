@@ -112,30 +112,30 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
 }
 
 Result<DeviceCode::QuickCode> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {
-    if (work > quick_work_max || !executable_->has_quick_code() || !suits_quick_code(info, work, count))
+    if (work > quick_work_max || !executable_->has_quick_code())
         return QuickCode{};
-    bool is_to_be_replaced = false;
-    if (count == Count::counted) {
-        const Lock lock(mutex_);
-        is_to_be_replaced = ++entry(info).quick_launches == quick_launches_alone;
-    }
+    const std::optional<uint32_t> launches = quick_launches(info, work, count);
+    if (!launches)
+        return QuickCode{};
     POLDER_ASSIGN(code, made(info, {any_groups_of(info), {}, compiler::Effort::quick}));
-    return QuickCode{code, is_to_be_replaced};
+    return QuickCode{code, count == Count::counted && *launches == quick_launches_alone};
 }
 
-bool DeviceCode::suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count) {
+std::optional<uint32_t> DeviceCode::quick_launches(const compiler::KernelInfo& info, uint64_t work, Count count) {
     // A first launch would make quick code for nothing when a thread makes other code already. Later ones do not wait for that thread.
     const std::pair other{&info, compiler::CodeVersion{likely_groups(info), {}}};
     const bool has_quick_code = versions_.find({&info, {any_groups_of(info), {}, compiler::Effort::quick}}) != nullptr;
     if (has_quick_code ? versions_.find(other) != nullptr : versions_.is_begun(other))
-        return false;
+        return std::nullopt;
     const Lock lock(mutex_);
     Entry& of = entry(info);
     if (of.code != nullptr || !of.specials.empty() || of.quick_work + work > quick_work_max)
-        return false;
-    if (count == Count::counted)
+        return std::nullopt;
+    if (count == Count::counted) {
         of.quick_work += work + quick_work_per_launch;
-    return true;
+        ++of.quick_launches;
+    }
+    return of.quick_launches;
 }
 
 bool DeviceCode::quick_code_suffices(const compiler::KernelInfo& info) const {

@@ -139,8 +139,8 @@ private:
     [[nodiscard]] static bool wants_images(const Entry& entry, const compiler::CodeVersion& version);
     // Whether there is quick code, and not enough launches of it for other code to be made ahead.
     [[nodiscard]] bool quick_code_suffices(const compiler::KernelInfo& info) const POLDER_EXCLUDES(mutex_);
-    // Whether quick code suits a launch, which is counted.
-    [[nodiscard]] bool suits_quick_code(const compiler::KernelInfo& info, uint64_t work, Count count)
+    // How many launches have had quick code, with this one if it is counted; nothing when quick code does not suit it.
+    [[nodiscard]] std::optional<uint32_t> quick_launches(const compiler::KernelInfo& info, uint64_t work, Count count)
         POLDER_EXCLUDES(mutex_);
     // The groups of the first launch, as far as they can be foreseen.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
