@@ -28,6 +28,23 @@ TEST(ActiveLanes, AreALoopAroundOneInstruction) {
     EXPECT_EQ(count(program, "atomicrmw add"), 1u) << program.optimised();
 }
 
+// Where a register can be compressed, atomic instructions do not wait for stores of what the lanes need.
+TEST(ActiveLanes, HaveValuesInRegisters_WhereTheProcessorCompressesThem) {
+    for (const auto& [processor, compresses] :
+         {std::pair{"sapphirerapids", true}, {"znver4", true}, {"haswell", false}}) {
+        Compiled program(R"(
+            kernel void k(global uint* sums, global const uint* in, uint limit) {
+                const uint x = in[get_global_id(0)];
+                if (x % 100 < limit) atomic_inc(&sums[x & 15]);
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+        EXPECT_EQ(count(program, "atomicrmw "), 1u) << program.optimised();
+        EXPECT_EQ(has(program, "@llvm.experimental.vector.compress"), compresses) << program.optimised();
+        EXPECT_EQ(has(program, "store <"), !compresses) << program.optimised();
+    }
+}
+
 // Addresses that follow from a vector of indices, from ids and from a loaded pointer; values of 32 and 64 bits that all lanes share, that differ, and
 // that have a constant step; results that are used and that are not.
 TEST(ActiveLanes, HaveTheirOwnOperandsAndResults) {

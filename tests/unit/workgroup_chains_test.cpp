@@ -64,6 +64,53 @@ TEST(Chains, LoopsThatKeepTheProcessorBusyOrGather_RunOneVector) {
     }
 }
 
+// A loop that lanes leave at different times waits for its last lane. A Zen 4 starts one instruction on 512 bits where others start two.
+TEST(Chains, OfLanesThatLeaveAtDifferentTimes_AreTwoWhereInstructionsAreWide) {
+    const std::string source = R"(
+        kernel void k(global int* out, double x0, double s, int n) {
+            double cx = x0 + get_global_id(0) * s, cy = s, x = 0, y = 0;
+            int i = 0;
+            while (i < n && x * x + y * y <= 4.0) { double t = x * x - y * y + cx; y = 2 * x * y + cy; x = t; i++; }
+            out[get_global_id(0)] = i;
+        })";
+    for (const auto& [processor, two] : {std::pair{"sapphirerapids", true}, {"znver4", false}}) {
+        Compiled program(source, processor);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(has(program, "<8 x double>")) << program.optimised();
+        EXPECT_EQ(has(program, "<16 x double>"), two) << program.optimised();
+    }
+    // One comparison and one product are not enough to wait for.
+    Compiled short_one(R"(
+        kernel void k(global float* a, float limit) {
+            float v = a[get_global_id(0)];
+            while (v < limit) v = v * 1.25f;
+            a[get_global_id(0)] = v;
+        })",
+                       "sapphirerapids");
+    ASSERT_EQ(short_one.prepare("k"), "");
+    EXPECT_FALSE(has(short_one, "<32 x float>")) << short_one.optimised();
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int items = 100, n = 60;
+    const double x0 = -2, s = 0.027;
+    std::vector<int> expected(items);
+    for (int item = 0; item < items; ++item) {
+        const double cx = x0 + item * s;
+        double x = 0, y = 0;
+        while (expected[item] < n && x * x + y * y <= 4.0) {
+            const double t = x * x - y * y + cx;
+            y = 2 * x * y + s;
+            x = t;
+            ++expected[item];
+        }
+    }
+    for (const uint64_t local : {1, 16, 50, 100}) {
+        std::vector<int> out(items);
+        program.run({1, {items, 1, 1}, {local, 1, 1}}, Arguments().add(out.data()).add(x0).add(s).add(n));
+        EXPECT_EQ(out, expected) << local;
+    }
+}
+
 // Rows of 4096 numbers, each on pages of its own.
 std::string scaled_rows(int rows) {
     std::string body;

@@ -52,6 +52,63 @@ std::vector<int> expected_nearest(const std::vector<float>& in, const std::vecto
     return out;
 }
 
+// A division takes as long as many instructions, so a short body with one is passed, too. In the loops around it lanes wait for the last one in each.
+TEST(SkippedRegions, HaveOneBlockWithADivision) {
+    const auto close = [](const std::string& force) {
+        return R"(
+        kernel void k(global const float* restrict at, global float* restrict out, int n, float cut) {
+            const int i = get_global_id(0);
+            const float x = at[i];
+            float sum = 0;
+            for (int j = 0; j < n; ++j) {
+                const float d = x - at[j], r = d * d;
+                if (r < cut) sum += )" +
+               force + R"( * d;
+            }
+            out[i] = sum;
+        })";
+    };
+    Compiled divided(
+        close("(1 - r * (r + 3)) / (r + 0.1f) * (r - 2) * (r + d) * (1 + d * r) * (2 - d) * (r - 5) * (r + 7)"),
+        processor_with_512_bits);
+    ASSERT_EQ(divided.prepare("k"), "");
+    EXPECT_TRUE(has(divided, "if.some")) << divided.optimised();
+    Compiled multiplied(close("(1 - r * (r + 3)) * (r + 0.1f) * (r - 2) * (r + d) * (1 + d * r) * (2 - d) * (r - 5)"),
+                        processor_with_512_bits);
+    ASSERT_EQ(multiplied.prepare("k"), "");
+    EXPECT_FALSE(has(multiplied, "if.some")) << multiplied.optimised();
+}
+
+// Particles in the cells around each: four loops whose lanes leave them at different times, around loads of the kernel's own vectors.
+TEST(SkippedRegions, AreNotEnoughForLanesThatWaitInEachLoop) {
+    Compiled program(R"(
+        kernel void k(global const float4* restrict at, global const int* restrict first, global float4* restrict out, int n, float cut) {
+            const int i = get_global_id(0);
+            const float4 p = at[i];
+            const int cx = (int)p.x, cy = (int)p.y, cz = (int)p.z;
+            float fx = 0, fy = 0, fz = 0;
+            for (int z = max(cz - 1, 0); z <= min(cz + 1, n - 1); ++z)
+                for (int y = max(cy - 1, 0); y <= min(cy + 1, n - 1); ++y)
+                    for (int x = max(cx - 1, 0); x <= min(cx + 1, n - 1); ++x) {
+                        const int c = (z * n + y) * n + x;
+                        for (int j = first[c]; j < first[c + 1]; ++j) {
+                            const float4 q = at[j];
+                            const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z, r = dx * dx + dy * dy + dz * dz;
+                            if (j != i && r < cut) {
+                                const float f = 1 / (r + 0.1f);
+                                fx += f * dx;
+                                fy += f * dy;
+                                fz += f * dz;
+                            }
+                        }
+                    }
+            out[i] = (float4)(fx, fy, fz, 0);
+        })",
+                     "znver4");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U) << program.optimised();
+}
+
 TEST(SkippedRegions, ArePassedByVectorsInWhichNoLaneIsActive) {
     for (const std::string guard : {"", "if (i >= last) return;"}) {
         Compiled program(nearest(guard), processor_with_512_bits);

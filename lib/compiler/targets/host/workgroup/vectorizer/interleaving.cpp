@@ -32,18 +32,28 @@ class InnerLoop {
 public:
     InnerLoop(const llvm::Loop& loop, const LaneShapes& shapes, LaneAccesses& accesses,
               const llvm::TargetTransformInfo& target, unsigned lanes, Loads loads)
-        : loop_(loop), block_(*loop.getHeader()), shapes_(shapes), accesses_(accesses), target_(target), lanes_(lanes),
-          loads_of_target_(loads) {}
+        : loop_(loop), blocks_(chain_of_blocks(loop)), shapes_(shapes), accesses_(accesses), target_(target),
+          lanes_(lanes), loads_of_target_(loads) {}
 
     unsigned vectors() {
         if (!count_all())
-            return 1;
+            return vectors_of_search();
         unsigned vectors = 1;
         while (vectors < vectors_max && longest_chain() >= 2 * vectors * work_ && have_registers(2 * vectors))
             vectors *= 2;
         if (vectors == 1 && loads_of_target_ == Loads::scarce && waits_for_loads() && have_registers(2))
             vectors = 2;
         return vectors;
+    }
+
+    // The same for a loop that lanes leave at different times: it runs until the last of twice as many lanes has left, which takes a tenth longer where they
+    // compute an escape time. Masks are further work.
+    unsigned vectors_of_search() {
+        constexpr double work_of_masks = 2, enough = 1.5;
+        if (loads_of_target_ != Loads::scarce || !is_left_by_some() || !count_body() || accesses_of_one_ > 0)
+            return 1;
+        work_ += work_of_masks;
+        return longest_chain() >= enough * work_ && have_registers(2) ? 2 : 1;
     }
 
     // Whether `vectors` vectors can run at once, and registers hold their values.
@@ -58,12 +68,11 @@ private:
     bool count_all() { return is_left_by_all_at_once() && count_body(); }
 
     bool count_body() {
-        if (loop_.getNumBlocks() != 1)
-            return false;
-        for (llvm::Instruction& instruction : block_)
-            if (varies(instruction) && !count(instruction))
-                return false;
-        return phis_.size() <= chains_max && work_ != 0;
+        for (llvm::BasicBlock* block : blocks_)
+            for (llvm::Instruction& instruction : *block)
+                if (varies(instruction) && !count(instruction))
+                    return false;
+        return !blocks_.empty() && phis_.size() <= chains_max && work_ != 0;
     }
 
     // Whether at least as many operands are loaded as instructions compute, and most of them are the same for all lanes: two vectors share those.
@@ -78,14 +87,45 @@ private:
 
     [[nodiscard]] bool varies(const llvm::Value& value) const { return !shapes_.of(&value).is_strided(); }
 
+    // The blocks of a loop without inner branches in their order: each goes on to the next or leaves the loop. Empty for other loops.
+    static llvm::SmallVector<llvm::BasicBlock*, 2> chain_of_blocks(const llvm::Loop& loop) {
+        llvm::SmallVector<llvm::BasicBlock*, 2> found;
+        llvm::BasicBlock* block = loop.getHeader();
+        do {
+            found.push_back(block);
+            llvm::BasicBlock* next = nullptr;
+            for (llvm::BasicBlock* successor : llvm::successors(block))
+                if (loop.contains(successor)) {
+                    if (next != nullptr)
+                        return {};
+                    next = successor;
+                }
+            if (next == nullptr)
+                return {};
+            block = next;
+        } while (block != loop.getHeader());
+        return found;
+    }
+
+    [[nodiscard]] const llvm::BranchInst* only_branch() const {
+        return blocks_.size() == 1 ? llvm::dyn_cast<llvm::BranchInst>(blocks_.front()->getTerminator()) : nullptr;
+    }
+
     [[nodiscard]] bool is_left_by_all_at_once() const {
-        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
+        const auto* const branch = only_branch();
         return branch && branch->isConditional() && shapes_.of(branch->getCondition()).is_uniform();
+    }
+
+    [[nodiscard]] bool is_left_by_some() const {
+        return llvm::any_of(blocks_, [&](const llvm::BasicBlock* block) {
+            const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+            return branch && branch->isConditional() && !shapes_.of(branch->getCondition()).is_strided();
+        });
     }
 
     // Whether the branch compares what grows from lane to lane with what all lanes share.
     [[nodiscard]] bool is_left_in_order() const {
-        const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
+        const auto* const branch = only_branch();
         const auto* comparison =
             branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
         if (comparison == nullptr || !comparison->isRelational())
@@ -165,19 +205,20 @@ private:
     // The longest latencies from `phi` to the next value of each phi; `never` where there is no path.
     std::vector<double> latencies_from(const llvm::PHINode& phi) const {
         llvm::DenseMap<const llvm::Value*, double> reached{{&phi, 0}};
-        for (const llvm::Instruction& instruction : block_) {
-            if (llvm::isa<llvm::PHINode>(instruction))
-                continue;
-            double longest = never;
-            for (const llvm::Use& operand : instruction.operands())
-                if (const auto found = reached.find(operand.get()); found != reached.end())
-                    longest = std::max(longest, found->second);
-            if (longest != never)
-                reached[&instruction] = longest + latency(instruction);
-        }
+        for (const llvm::BasicBlock* block : blocks_)
+            for (const llvm::Instruction& instruction : *block) {
+                if (llvm::isa<llvm::PHINode>(instruction))
+                    continue;
+                double longest = never;
+                for (const llvm::Use& operand : instruction.operands())
+                    if (const auto found = reached.find(operand.get()); found != reached.end())
+                        longest = std::max(longest, found->second);
+                if (longest != never)
+                    reached[&instruction] = longest + latency(instruction);
+            }
         std::vector<double> result;
         for (const llvm::PHINode* other : phis_) {
-            const auto found = reached.find(other->getIncomingValueForBlock(&block_));
+            const auto found = reached.find(other->getIncomingValueForBlock(blocks_.back()));
             result.push_back(found == reached.end() ? never : found->second);
         }
         return result;
@@ -207,7 +248,7 @@ private:
     }
 
     const llvm::Loop& loop_;
-    llvm::BasicBlock& block_;
+    const llvm::SmallVector<llvm::BasicBlock*, 2> blocks_;
     const LaneShapes& shapes_;
     LaneAccesses& accesses_;
     const llvm::TargetTransformInfo& target_;

@@ -48,6 +48,8 @@ public:
                  const llvm::TargetTransformInfo& target, Permutes permutes)
         : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target), permutes_(permutes) {}
 
+    [[nodiscard]] const llvm::TargetTransformInfo& target() const { return target_; }
+
     // For a load or store; nothing when the lanes' addresses have no constant step, or one below -1 or above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
     // The constant table in which the lanes look up their elements; null where they load them.

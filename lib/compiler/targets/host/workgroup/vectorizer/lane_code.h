@@ -182,6 +182,9 @@ private:
     // Whether the loop computes the value, from at most one that differs between lanes.
     [[nodiscard]] bool is_made_for_one_lane(const llvm::Value& value) const;
     void collect_vectors_of(llvm::Value& value, llvm::SmallSetVector<llvm::Value*, 4>& vectors) const;
+    [[nodiscard]] bool is_moved_to_front(const llvm::Value& value) const;
+    void shift_values(const llvm::SmallSetVector<llvm::Value*, 4>& vectors, llvm::ArrayRef<llvm::Value*> fronts,
+                      llvm::BasicBlock& before, llvm::SmallDenseMap<llvm::Value*, llvm::Value*>& loaded);
     llvm::Value* value_in_lane(llvm::Value& value, llvm::Value& lane,
                                const llvm::SmallDenseMap<llvm::Value*, llvm::Value*>& loaded);
 

@@ -3,6 +3,7 @@
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
 
 namespace polder::compiler::workgroup {
@@ -29,12 +30,21 @@ bool is_bound_of_launch(const llvm::Value& condition, const LaneShapes& shapes) 
 
 constexpr unsigned long_body = 24;
 
+// Divisions and square roots of floating-point numbers take as long as many other instructions.
+unsigned length_of(const llvm::Instruction& instruction) {
+    constexpr unsigned divided = 8;
+    const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+    const bool is_slow =
+        instruction.getOpcode() == llvm::Instruction::FDiv || (call && call->getIntrinsicID() == llvm::Intrinsic::sqrt);
+    return is_slow ? divided : 1;
+}
+
 // Accesses without a step count once for each lane.
 unsigned length_of(const llvm::BasicBlock& block, const LaneShapes& shapes, unsigned lanes) {
     unsigned length = 0;
     for (const llvm::Instruction& instruction : block) {
         const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
-        length += address && !shapes.of(address).is_strided() ? lanes : 1;
+        length += address && !shapes.of(address).is_strided() ? lanes : length_of(instruction);
     }
     return length;
 }
