@@ -15,6 +15,7 @@
 #include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "machine/retarget.h"
+#include "mask_shuffles.h"
 #include "mask_words.h"
 #include "masked_memory.h"
 #include "masked_minimums.h"
@@ -165,6 +166,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized)
             expect_places(function);
         divide_by_estimates(function, machine);
+        if (options.is_optimized)
+            shuffle_before_comparing(function);
         pass_masks_as_words(function, machine);
         if (options.is_optimized)
             take_addresses_first(function);
