@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace polder::compiler::test {
@@ -121,6 +122,78 @@ TEST(Reciprocals, OfRoots_AreWithinTheirBound) {
         worst = std::max(worst, std::abs(static_cast<double>(out[i]) - exact) / ulp);
     }
     EXPECT_LE(worst, 5.5);
+}
+
+// The largest error of 1 / sqrt(x) in units of the last place, from normal numbers of all sizes.
+template <typename T>
+double worst_reciprocal_root(const std::string& expression, const char* options) {
+    const std::string type = std::is_same_v<T, float> ? "float" : "double";
+    const Outcome built = build("kernel void k(global const " + type + "* x, global " + type +
+                                    "* out) { size_t i = get_global_id(0); out[i] = " + expression + "; }",
+                                options);
+    EXPECT_EQ(built.status, Status::success) << built.log;
+    std::mt19937_64 random(9);
+    std::vector<T> x, out(65536);
+    constexpr int exponent_max = std::numeric_limits<T>::max_exponent;
+    for (size_t i = 0; i < out.size(); ++i)
+        x.push_back(std::ldexp(static_cast<T>(1 + static_cast<double>(random() >> 11U) * 0x1p-53),
+                               static_cast<int>(random() % (2 * exponent_max - 3)) - exponent_max + 2));
+    Launch{built, "k"}.set(0, x.data()).set(1, out.data()).run(out.size(), 256);
+    double worst = 0;
+    for (size_t i = 0; i < out.size(); ++i) {
+        const long double exact = 1 / std::sqrt(static_cast<long double>(x[i]));
+        const T near = static_cast<T>(exact);
+        const long double ulp = std::nextafter(near, std::numeric_limits<T>::infinity()) - near;
+        worst = std::max(worst, static_cast<double>(std::abs(static_cast<long double>(out[i]) - exact) / ulp));
+    }
+    return worst;
+}
+
+TEST(Reciprocals, OfRootsByTheLibrary_AreWithinTheirBound) {
+    EXPECT_LE(worst_reciprocal_root<float>("rsqrt(x[i])", ""), 2);
+    EXPECT_LE(worst_reciprocal_root<double>("rsqrt(x[i])", ""), 2);
+    EXPECT_LE(worst_reciprocal_root<double>("1 / sqrt(x[i])", "-cl-fast-relaxed-math"), 2);
+    EXPECT_LE(worst_reciprocal_root<double>("3 / (3 * sqrt(x[i]))", "-cl-unsafe-math-optimizations"), 3);
+}
+
+TEST(Reciprocals, OfRootsOfSpecialDoubles_AreThoseOfExactOperations) {
+    constexpr double large = std::numeric_limits<double>::infinity();
+    const std::vector<double> special{0,
+                                      -0.0,
+                                      large,
+                                      4,
+                                      -1,
+                                      0x1p-1074,
+                                      0x1.8p-1030,
+                                      -0x1p-1074,
+                                      std::numeric_limits<double>::max(),
+                                      std::numeric_limits<double>::quiet_NaN(),
+                                      1,
+                                      16};
+    for (const char* const expression : {"rsqrt(x[i])", "n[i] / sqrt(x[i])"})
+        for (const double dividend : {1.0, -3.0, large}) {
+            if (expression[0] == 'r' && dividend != 1)
+                continue;
+            SCOPED_TRACE(std::string(expression) + " " + std::to_string(dividend));
+            const Outcome built =
+                build(std::string("kernel void k(global const double* x, global const double* n, global "
+                                  "double* out) { size_t i = get_global_id(0); out[i] = ") +
+                          expression + "; }",
+                      "-cl-unsafe-math-optimizations");
+            ASSERT_EQ(built.status, Status::success) << built.log;
+            const std::vector<double> n(special.size(), dividend);
+            std::vector<double> out(special.size());
+            Launch{built, "k"}.set(0, special.data()).set(1, n.data()).set(2, out.data()).run(out.size(), out.size());
+            for (size_t i = 0; i < out.size(); ++i) {
+                const double exact = dividend / std::sqrt(special[i]);
+                if (std::isnan(exact))
+                    EXPECT_TRUE(std::isnan(out[i])) << special[i];
+                else if (std::isinf(exact) || exact == 0 || std::isinf(special[i]))
+                    EXPECT_EQ(std::abs(out[i]), std::abs(exact)) << special[i];
+                else
+                    EXPECT_NEAR(out[i] / exact, 1, 1e-15) << special[i];
+            }
+        }
 }
 
 // r * sqrt(r) for forces between bodies: the root of r * r * r, which LLVM computes, is infinite from 2^43 on.

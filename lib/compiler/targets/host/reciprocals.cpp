@@ -47,13 +47,19 @@ bool is_approximate_division_by_number(const llvm::Instruction& instruction) {
            (type->getScalarType()->isFloatTy() || type->getScalarType()->isHalfTy());
 }
 
+// Types whose reciprocal roots the processor estimates: with AVX-512 also doubles.
+bool has_estimated_roots(const llvm::Type* type, bool has_avx512vl) {
+    const llvm::Type* const element = type->getScalarType();
+    return (element->isFloatTy() || (element->isDoubleTy() && has_avx512vl)) &&
+           !llvm::isa<llvm::ScalableVectorType>(type);
+}
+
 // Those that LLVM computes from an estimate: vectors; by a root, or a product with one, also numbers, and also where there may be infinities.
-bool is_approximate_division(const llvm::Instruction& instruction) {
+bool is_approximate_division(const llvm::Instruction& instruction, bool has_avx512vl) {
     if (instruction.getOpcode() != llvm::Instruction::FDiv || !instruction.hasAllowReciprocal())
         return false;
-    const llvm::Type* const type = instruction.getType();
-    if (divisor_with_root(instruction.getOperand(1)).root != nullptr && type->getScalarType()->isFloatTy() &&
-        !llvm::isa<llvm::ScalableVectorType>(type))
+    if (divisor_with_root(instruction.getOperand(1)).root != nullptr &&
+        has_estimated_roots(instruction.getType(), has_avx512vl))
         return true;
     return is_approximate_division_by_number(instruction);
 }
@@ -72,10 +78,10 @@ public:
     void replace(llvm::Instruction& division) {
         builder_.SetInsertPoint(&division);
         llvm::Type* const type = division.getType();
+        llvm::Type* const wide =
+            type->getScalarType()->isDoubleTy() ? type : type->getWithNewType(builder_.getFloatTy());
         llvm::Value* const dividend =
-            match(division.getOperand(0), m_FPOne())
-                ? nullptr
-                : builder_.CreateFPExt(division.getOperand(0), type->getWithNewType(builder_.getFloatTy()));
+            match(division.getOperand(0), m_FPOne()) ? nullptr : builder_.CreateFPExt(division.getOperand(0), wide);
         llvm::Value* const quotient = builder_.CreateFPTrunc(by_divisor(dividend, division), type);
         if (!quotient->hasName())
             quotient->takeName(&division);
@@ -86,7 +92,7 @@ public:
 private:
     llvm::Value* by_divisor(llvm::Value* dividend, llvm::Instruction& division) {
         const Divisor divisor = divisor_with_root(division.getOperand(1));
-        if (divisor.root == nullptr || !division.getType()->getScalarType()->isFloatTy())
+        if (divisor.root == nullptr || !has_estimated_roots(division.getType(), has_avx512vl_))
             return by_number(dividend, division);
         if (divisor.other == nullptr)
             return by_root(dividend, divisor.root, division);
@@ -109,7 +115,7 @@ private:
         builder_.Insert(inner);
         inner->copyFastMathFlags(&division);
         const llvm::WeakTrackingVH quotient(inner);
-        if (is_approximate_division(*inner))
+        if (is_approximate_division(*inner, has_avx512vl_))
             replace(*inner);
         builder_.SetInsertPoint(&division);
         return dividend ? builder_.CreateFMul(dividend, quotient) : static_cast<llvm::Value*>(quotient);
@@ -128,6 +134,8 @@ private:
     // Newton's step from the estimate r of 1 / sqrt(a) is -r / 2 * (a r r - 3), where the factor is -2 but for at most 3 * 2^-12. The dividend is
     // multiplied first, while the factor is computed.
     llvm::Value* by_root(llvm::Value* dividend, llvm::Value* root, llvm::Instruction& division) {
+        if (has_avx512vl_)
+            return by_root_in_one_step(dividend, root, division);
         auto& [half, factor] = root_factors_[{division.getParent(), root}];
         if (!half) {
             llvm::Value* const radicand = llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0);
@@ -141,6 +149,33 @@ private:
         return builder_.CreateFMul(dividend ? builder_.CreateFMul(dividend, half) : half, factor);
     }
 
+    // From an estimate r of 14 bits: with e = 1 - a r r, which a fused operation computes exactly but for the product a r, the reciprocal is
+    // r (1 + e / 2 + 3 / 8 e^2 + ...), within 1.2 ulp. e is NaN for 0 and infinity, whose estimates are right; a positive e keeps them. An infinite
+    // dividend would be NaN in the sum q + q e / 2 if e is negative, hence the product for it.
+    llvm::Value* by_root_in_one_step(llvm::Value* dividend, llvm::Value* root, llvm::Instruction& division) {
+        auto& [start, correction] = root_factors_[{division.getParent(), root}];
+        llvm::Type* const type = root->getType();
+        const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
+        if (!start) {
+            llvm::Value* const radicand = llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0);
+            start = in_parts(radicand, [&](llvm::Value* part) { return estimate(part, Of::root); });
+            llvm::Value* const e = smaller(
+                fused(builder_.CreateFNeg(builder_.CreateFMul(radicand, start)), start, number(1)), number(0x1p-8));
+            llvm::Value* factor = number(0.5);
+            if (type->getScalarType()->isDoubleTy())
+                factor = fused(fused(number(35.0 / 128), e, number(5.0 / 16)), builder_.CreateFMul(e, e),
+                               fused(number(3.0 / 8), e, factor));
+            correction = builder_.CreateFMul(e, factor);
+        }
+        if (!dividend)
+            return fused(start, correction, start);
+        return builder_.CreateFMul(builder_.CreateFMul(dividend, start), builder_.CreateFAdd(correction, number(1)));
+    }
+
+    llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+        return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
+    }
+
     // Of any number of lanes: filled up to a power of two, and in parts of at most a register.
     llvm::Value* in_parts(llvm::Value* all, llvm::function_ref<llvm::Value*(llvm::Value*)> compute) {
         if (!all->getType()->isVectorTy()) {
@@ -149,8 +184,9 @@ private:
             return builder_.CreateExtractElement(in_parts(alone, compute), uint64_t{0});
         }
         const unsigned lanes = llvm::cast<llvm::FixedVectorType>(all->getType())->getNumElements();
-        const unsigned filled = std::max(4U, static_cast<unsigned>(llvm::PowerOf2Ceil(lanes)));
-        const unsigned part = std::min(filled, lanes_max_);
+        const unsigned halved = all->getType()->getScalarType()->isDoubleTy() ? 2 : 1;
+        const unsigned filled = std::max(4U / halved, static_cast<unsigned>(llvm::PowerOf2Ceil(lanes)));
+        const unsigned part = std::min(filled, lanes_max_ / halved);
         llvm::SmallVector<llvm::Value*, 4> parts;
         for (unsigned first = 0; first < lanes; first += part)
             parts.push_back(compute(lanes == part ? all : shuffle(all, first, part, lanes)));
@@ -213,12 +249,19 @@ private:
         llvm::Type* const type = divisor->getType();
         const unsigned lanes = llvm::cast<llvm::FixedVectorType>(type)->getNumElements();
         const auto choose = [&](ID number, ID root) { return of == Of::root ? root : number; };
+        llvm::Value* const all_lanes = llvm::ConstantInt::getAllOnesValue(builder_.getIntNTy(std::max(8U, lanes)));
+        llvm::Constant* const none = llvm::Constant::getNullValue(type);
+        if (type->getScalarType()->isDoubleTy()) {
+            const ID id = lanes == 8   ? x86_avx512_rsqrt14_pd_512
+                          : lanes == 4 ? x86_avx512_rsqrt14_pd_256
+                                       : x86_avx512_rsqrt14_pd_128;
+            return builder_.CreateIntrinsic(id, {}, {divisor, none, all_lanes});
+        }
         if (has_14_bits(lanes)) {
             const ID id = lanes == 16  ? choose(x86_avx512_rcp14_ps_512, x86_avx512_rsqrt14_ps_512)
                           : lanes == 8 ? choose(x86_avx512_rcp14_ps_256, x86_avx512_rsqrt14_ps_256)
                                        : choose(x86_avx512_rcp14_ps_128, x86_avx512_rsqrt14_ps_128);
-            llvm::Value* const all = llvm::ConstantInt::getAllOnesValue(builder_.getIntNTy(std::max(8U, lanes)));
-            return builder_.CreateIntrinsic(id, {}, {divisor, llvm::Constant::getNullValue(type), all});
+            return builder_.CreateIntrinsic(id, {}, {divisor, none, all_lanes});
         }
         const ID id =
             lanes == 8 ? choose(x86_avx_rcp_ps_256, x86_avx_rsqrt_ps_256) : choose(x86_sse_rcp_ps, x86_sse_rsqrt_ps);
@@ -240,8 +283,9 @@ void divide_by_estimates(llvm::Function& function, const llvm::TargetMachine& ma
     if (!machine.getTargetTriple().isX86())
         return;
     llvm::SmallVector<llvm::Instruction*> found;
+    const bool has_avx512vl = machine.getMCSubtargetInfo()->checkFeatures("+avx512vl");
     for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (is_approximate_division(instruction))
+        if (is_approximate_division(instruction, has_avx512vl))
             found.push_back(&instruction);
     if (found.empty())
         return;
