@@ -35,6 +35,7 @@
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/workgroup.h"
+#include "vector_division.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -168,6 +169,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         divide_by_estimates(function, machine);
         if (options.is_optimized)
             shuffle_before_comparing(function);
+        if (options.is_optimized)
+            divide_vectors(function);
         pass_masks_as_words(function, machine);
         if (options.is_optimized)
             take_addresses_first(function);
