@@ -1,6 +1,7 @@
 #include "workgroup_harness.h"
 
 #include "targets/host/constant_loads.h"
+#include "targets/host/fused_products.h"
 #include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
 #include "targets/host/quick_passes.h"
@@ -107,6 +108,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
             load_in_loops(function, functions);
             move_out_lane_products(function);
             permute_small_tables(function, machine);
+            compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);
         }
 }

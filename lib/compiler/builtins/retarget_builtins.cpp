@@ -8,7 +8,8 @@
 // - A function of ours replaces libclc's of the same name, which it can still call as `libclc.<name>`.
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
-// - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h).
+// - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h), those of polder_close_fma and polder_whole_fma by LLVM's
+//   intrinsic (lib/kernel/cl/fma.h).
 // - Functions that the work-group pass replaces (get_global_id, ...) are dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"
@@ -285,6 +286,26 @@ void replace_handles(llvm::Module& module) {
     }
 }
 
+// Of fma, `afn` and `arcp` permit what lib/kernel/cl/fma.h says of close_fma and whole_fma.
+void replace_weak_fma(llvm::Module& module) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        const bool is_of_whole = function.getName().starts_with("_Z16polder_whole_fma");
+        if (!is_of_whole && !function.getName().starts_with("_Z16polder_close_fma"))
+            continue;
+        for (llvm::User* user : llvm::make_early_inc_range(function.users())) {
+            auto& call = llvm::cast<llvm::CallInst>(*user);
+            const llvm::SmallVector<llvm::Value*> operands(call.args());
+            auto* const made =
+                llvm::IRBuilder<>(&call).CreateIntrinsic(llvm::Intrinsic::fma, {call.getType()}, operands);
+            made->setHasApproxFunc(true);
+            made->setHasAllowReciprocal(is_of_whole);
+            call.replaceAllUsesWith(made);
+            call.eraseFromParent();
+        }
+        function.eraseFromParent();
+    }
+}
+
 void drop_work_group_intrinsics(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_intrinsic(function.getName().str()))
@@ -322,6 +343,7 @@ int main(int argc, char** argv) {
     }
     drop_work_group_intrinsics(*library);
     replace_handles(*library);
+    replace_weak_fma(*library);
     infer_attributes(*library);
 
     std::string problems;

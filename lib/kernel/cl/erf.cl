@@ -4,6 +4,7 @@
 // table has the value and the slope there, the other derivatives are the slope times Hermite's polynomials. erfc(a) is e^(-a^2) / (1 + 2 a) times a polynomial in (a - K) / (a + K)
 // (M. Shepherd, J. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity, 1981).
 #include "common.h"
+#include "fma.h"
 
 #define BODY "erf.inc"
 #define CORE "float_core.inc"

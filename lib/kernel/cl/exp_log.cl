@@ -3,6 +3,7 @@
 //
 // e^x = 2^k e^r, r = x - k ln 2 in two steps, |r| <= ln 2 / 2. log(x) = k ln 2 + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2).
 #include "common.h"
+#include "fma.h"
 
 #define BODY "exp_log.inc"
 #define CORE "float_core.inc"

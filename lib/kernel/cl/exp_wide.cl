@@ -3,6 +3,7 @@
 //
 // Vectors of 8 and 16 keep the common forms: kernels with them often have no lanes, and without lanes each element is looked up in memory.
 #include "common.h"
+#include "fma.h"
 
 __constant const float polder_roots_of_float[16] = {
     0x1p+0f,        0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,  0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,

@@ -5,6 +5,7 @@
 // D(y) = (y + 1) ... (y + 6), g = 5.5 and a minimax N by Remez's exchange algorithm: 2^-47, so that the logarithm next to its zeros at 1 and 2
 // is still a float's.
 #include "common.h"
+#include "fma.h"
 
 #define BODY "gamma.inc"
 #include "widths.h"

@@ -6,6 +6,7 @@
 // Doubles: log2(m) = log2(1 + r) - log2(c), r = c m - 1 with a c of eight bits from a table of 128, |r| < 2^-7.4. They keep 2^-62; an
 // exponent of up to 2^10 makes it 2^-52.
 #include "common.h"
+#include "fma.h"
 
 #define BODY "power.inc"
 #define POWER_PARTS "power_parts.inc"

@@ -5,6 +5,7 @@
 // log2(m) = log2(1 + r) - log2(c), r = c m - 1. Floats: 32 intervals with a c of six bits, |r| < 2^-5.5; they keep 2^-30. Doubles: 16 with a
 // c of five bits, |r| < 2^-4.5, the first two powers of r in pairs; they keep 2^-62. The products c m - 1 are exact.
 #include "common.h"
+#include "fma.h"
 
 // 1 / m for the middle m of an interval, rounded: c.
 __constant const float polder_inverse_of_float[32] = {

@@ -6,6 +6,7 @@
 // each lane that needs them: long division of the integers that the arguments are in units of the divisor's last place, as many
 // bits at a time as 64 bits hold.
 #include "common.h"
+#include "fma.h"
 
 // |x| as mantissa * 2^exponent, exponent at least that of the smallest subnormal number.
 typedef struct {

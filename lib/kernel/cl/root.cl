@@ -1,6 +1,7 @@
 // cbrt: 1 / x^(1/3) guessed from the exponent's and mantissa's bits, refined by a series in 1 - x r^3 (twice for doubles), then x r^2
 // with one step of Newton's. Below 1 ulp.
 #include "common.h"
+#include "fma.h"
 
 #define BODY "root.inc"
 #define CORE "float_core.inc"

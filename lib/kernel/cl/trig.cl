@@ -6,6 +6,7 @@
 // The polynomials up to pi/4 are those of Cephes' sinf (S. Moshier, 1989), that up to pi/2 is minimax. Below 2 ulp, tan below 4 (every
 // seventh float below 2^20).
 #include "common.h"
+#include "fma.h"
 
 // True for infinities and NaNs, too.
 #define IS_LARGE(X) (!(fabs(X) < 0x1p20f))
@@ -31,7 +32,7 @@ HELPER int reduce_large(float x, float* r) {
         CHOOSE(size, -0x1.b6831078e4261p-59, -0x1.60cab403f9f91p-57, 0x1.3540e152f4359p-54, 0x1.104af928957a5p-54);
     double m = wide * scale;
     double high = m * turn;
-    double low = fma(m, turn, -high) + m * turn_rest;
+    double low = close_fma(m, turn, -high) + m * turn_rest;
     double y = size < 0x1p40 ? wide : high;
     double rest = size < 0x1p40 ? 0.0 : low;
     double k = rint(y * 0x1.45f306dc9c883p-1);

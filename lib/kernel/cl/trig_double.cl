@@ -5,6 +5,7 @@
 // matter, in functions of their own. They are cold and never inlined, so that lanes run the short code together and call them one by
 // one. The polynomials up to pi/4 are fdlibm's (Sun Microsystems, 1993), those up to pi/2 minimax, by Remez's exchange algorithm.
 #include "common.h"
+#include "fma.h"
 
 #define HALF_PI_1 0x1.921fb54442d18p+0
 #define HALF_PI_2 0x1.1a62633145c07p-54
@@ -54,7 +55,7 @@ HELPER long reduce_huge(double x, double* r, double* rest) {
     double top = (double)(f1 >> 11) * 0x1p-53 * scale;
     double bottom = (double)((f1 & 0x7ff) << 42 | f0 >> 22) * 0x1p-106 * scale;
     double product = top * HALF_PI_1;
-    double lost = fma(top, HALF_PI_1, -product) + fma(top, HALF_PI_2, bottom * HALF_PI_1);
+    double lost = close_fma(top, HALF_PI_1, -product) + loose_fma(top, HALF_PI_2, bottom * HALF_PI_1);
     double sum = product + lost;
     lost -= sum - product;
     *r = is_upper ? -sum : sum;

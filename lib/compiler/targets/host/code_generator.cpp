@@ -7,6 +7,7 @@
 #include "division_guard.h"
 #include "expected_places.h"
 #include "files/cache.h"
+#include "fused_products.h"
 #include "half_rounding.h"
 #include "known_arguments.h"
 #include "lane_addresses.h"
@@ -167,10 +168,11 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized)
             expect_places(function);
         divide_by_estimates(function, machine);
-        if (options.is_optimized)
+        if (options.is_optimized) {
             shuffle_before_comparing(function);
-        if (options.is_optimized)
             divide_vectors(function);
+        }
+        compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
         if (options.is_optimized)
             take_addresses_first(function);
