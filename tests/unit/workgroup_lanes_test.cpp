@@ -107,6 +107,25 @@ TEST(Lanes, RowsOfABuffer_CountMoreThanColumnsOfATile) {
     }
 }
 
+// LLVM computes the base of the tile's row again for each of the 17 elements, which are neighbours all the same.
+TEST(Lanes, RowsOfABuffer_CountMoreThanColumnsOfATileInTwoDimensions) {
+    Compiled program(R"(
+        kernel void k(global float* out, global const float* in, constant float* weights, int width) {
+            local float tile[16][81];
+            const int x = get_local_id(0), y = get_local_id(1);
+            const int at = (get_group_id(1) * 64 + y) * width + get_group_id(0) * 16 + x;
+            for (int i = 0; i < 10; ++i) tile[x][y + 8 * i] = in[at + 8 * i * width];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int i = 0; i < 8; ++i) {
+                float sum = 0;
+                for (int j = 0; j < 17; ++j) sum += weights[j] * tile[x][y + 8 * i + j];
+                out[at + 8 * i * width] = sum;
+            }
+        })");
+    ASSERT_EQ(program.prepare("k", true, {16, 8, 1}, Ends::whole), "");
+    EXPECT_EQ(program.result().lanes.dimension, 0U);
+}
+
 TEST(Lanes, RowsInX_AreRightInGroupsOfAllShapes) {
     Compiled program(R"(
         kernel void k(global int* a, global const int* b, int w, int h) {

@@ -99,6 +99,8 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::ADCEPass());
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
+    // InstCombine takes each address of a row apart and computes its base again. The accesses are neighbours when they share the base.
+    passes.addPass(llvm::EarlyCSEPass());
     return passes;
 }
 
