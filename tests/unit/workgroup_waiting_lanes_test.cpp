@@ -1,0 +1,75 @@
+// A vector stays in a loop until its last lane leaves it: how long the others wait decides for lanes or against them.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr const char* all_processors[] = {processor_with_512_bits, processor_with_256_bits, "x86-64-v2"};
+
+unsigned loops_with_lanes(const char* source, const char* processor) {
+    Compiled program(source, processor);
+    EXPECT_EQ(program.prepare("k"), "");
+    return program.result().lanes.loops;
+}
+
+// Particles in the cells around each particle's own.
+TEST(WaitingLanes, InLoopsOfOwnLengthInEachOther_AreSlower) {
+    constexpr const char* source = R"(
+        kernel void k(global const float4* pos, global const int* start, global float4* force, int nc, float limit) {
+            const int i = get_global_id(0);
+            const float4 p = pos[i];
+            const int cx = (int)p.x, cy = (int)p.y, cz = (int)p.z;
+            float fx = 0, fy = 0, fz = 0;
+            for (int z = max(cz - 1, 0); z <= min(cz + 1, nc - 1); z++)
+                for (int y = max(cy - 1, 0); y <= min(cy + 1, nc - 1); y++)
+                    for (int x = max(cx - 1, 0); x <= min(cx + 1, nc - 1); x++) {
+                        const int c = (z * nc + y) * nc + x;
+                        for (int j = start[c]; j < start[c + 1]; j++) {
+                            const float4 q = pos[j];
+                            const float dx = p.x - q.x, dy = p.y - q.y, dz = p.z - q.z;
+                            const float square = dx * dx + dy * dy + dz * dz;
+                            if (j != i && square < limit) {
+                                const float a = 1 / (square + 0.1f), b = a * a * a, f = b * (48 * b - 24) * a;
+                                fx += f * dx; fy += f * dy; fz += f * dz;
+                            }
+                        }
+                    }
+            force[i] = (float4)(fx, fy, fz, 0);
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes(source, processor), 0U) << processor;
+}
+
+// Rays through a tree of boxes.
+TEST(WaitingLanes, ThatWalkTreesWithStacksOfTheirOwn_AreSlower) {
+    constexpr const char* source = R"(
+        kernel void k(global const float* rays, global const float* boxes, global float* out, int leaves) {
+            const int i = get_global_id(0);
+            const float ox = rays[i * 6], oy = rays[i * 6 + 1], oz = rays[i * 6 + 2];
+            const float dx = 1 / rays[i * 6 + 3], dy = 1 / rays[i * 6 + 4], dz = 1 / rays[i * 6 + 5];
+            int stack[24], height = 0, node = 1;
+            float best = 1e30f;
+            for (;;) {
+                global const float* b = boxes + node * 6;
+                const float t0 = (b[0] - ox) * dx, t1 = (b[0] + b[3] - ox) * dx;
+                const float u0 = (b[1] - oy) * dy, u1 = (b[1] + b[4] - oy) * dy;
+                const float v0 = (b[2] - oz) * dz, v1 = (b[2] + b[5] - oz) * dz;
+                const float near = fmax(fmax(fmin(t0, t1), fmin(u0, u1)), fmax(fmin(v0, v1), 0.0f));
+                const float far = fmin(fmin(fmax(t0, t1), fmax(u0, u1)), fmin(fmax(v0, v1), best));
+                if (near <= far) {
+                    if (node >= leaves) best = near;
+                    else { stack[height++] = 2 * node + 1; node = 2 * node; continue; }
+                }
+                if (height == 0) break;
+                node = stack[--height];
+            }
+            out[i] = best;
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes(source, processor), 0U) << processor;
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
