@@ -106,14 +106,27 @@ llvm::Instruction::CastOps LaneCode::extension_of(const llvm::CastInst& cast) co
     return is_unsigned ? llvm::Instruction::ZExt : llvm::Instruction::SExt;
 }
 
+// base << up, with its sign, plus stride times the index, where the preheader has checked that the base plus an index does not wrap around.
+// What does not change in the loop is apart, and constants are outermost: they become parts of addresses.
+llvm::Value* LaneCode::first_lane(llvm::Value& base, int64_t stride, unsigned up, llvm::Type& type) {
+    const OffsetBase split = without_offset(base);
+    llvm::Value* const first = builder_.CreateShl(builder_.CreateSExtOrTrunc(split.root, &type), up);
+    llvm::Value* const index = builder_.CreateSExtOrTrunc(scalar(plan_.index), &type);
+    llvm::Value* const steps = builder_.CreateMul(index, llvm::ConstantInt::getSigned(&type, stride));
+    return builder_.CreateAdd(builder_.CreateAdd(first, steps),
+                              llvm::ConstantInt::getSigned(&type, split.offset * (int64_t{1} << up)));
+}
+
 // The first lane's value in more bits, by the same operations in more bits. A guard may exclude the first lane, and then its
 // narrower sum or product may wrap around where those of the other lanes do not.
 llvm::Value* LaneCode::widened(llvm::Value* value, llvm::Type* type, llvm::Instruction::CastOps how) {
     const LaneShape shape = shapes_.of(value);
     const auto* operation = llvm::dyn_cast<llvm::Instruction>(value);
-    // Bases are small: the preheader has checked them for all lanes. Values whose lanes differ only in low bits do not wrap around.
-    if (!operation || shape.is_uniform() || shape.base || shape.differing_bits != 0)
+    // Values whose lanes differ only in low bits do not wrap around.
+    if (!operation || shape.is_uniform() || shape.differing_bits != 0)
         return builder_.CreateCast(how, scalar(value), type);
+    if (shape.base)
+        return first_lane(*shape.base, shape.stride, 0, *type);
     const auto both = [&](llvm::Instruction::BinaryOps opcode) {
         llvm::Value* left = widened(operation->getOperand(0), type, how);
         return builder_.CreateBinOp(opcode, left, widened(operation->getOperand(1), type, how));
@@ -135,6 +148,8 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     if (auto* cast = llvm::dyn_cast<llvm::CastInst>(&instruction);
         cast && (llvm::isa<llvm::SExtInst>(cast) || llvm::isa<llvm::ZExtInst>(cast)) && !shapes_.of(cast).is_uniform())
         return widened(cast->getOperand(0), cast->getType(), extension_of(*cast));
+    if (const auto [base, up] = shapes_.extended_base(&instruction); base)
+        return first_lane(*base, shapes_.of(&instruction).stride, up, *instruction.getType());
     if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
         address && plan_.privates.scale(address) > 1)
         return emit_interleaved(*address, [&](llvm::Value* operand) { return scalar(operand); });

@@ -77,6 +77,7 @@ private:
     llvm::Value* emit_scalar(llvm::Instruction& instruction, llvm::Value* mask);
     llvm::Value* widened(llvm::Value* value, llvm::Type* type, llvm::Instruction::CastOps how);
     llvm::Instruction::CastOps extension_of(const llvm::CastInst& cast) const;
+    llvm::Value* first_lane(llvm::Value& base, int64_t stride, unsigned up, llvm::Type& type);
     llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy(llvm::Align align);

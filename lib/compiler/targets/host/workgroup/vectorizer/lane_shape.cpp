@@ -177,6 +177,10 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     return result;
 }
 
+llvm::Value* LaneShapes::sum_of(llvm::Value& base, llvm::Value& other) {
+    return index_bases_.sum(base, other, *loop_.getLoopPreheader()->getTerminator());
+}
+
 // The base of a product with a constant factor; null when `value` has none, or the factor is so large that products are no indices of structures:
 // seeds of random numbers may well wrap around.
 llvm::Value* LaneShapes::times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor) {
@@ -278,16 +282,11 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     llvm::Value* base = left_is_index ? left.base : right.base;
     if (!base || !loop_.isLoopInvariant(other))
         return result;
-    llvm::Value*& made = bases_[&op];
-    if (!made) {
-        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
-        made = at.CreateAdd(base, other);
-    }
-    result.base = made;
+    result.base = sum_of(*base, *other);
     if (!op.getType()->isIntegerTy(32))
         return result;
     const bool may_be_negative = !is_extended_as_unsigned(op);
-    if (!assume_small(made, may_be_negative)) {
+    if (!assume_small(result.base, may_be_negative)) {
         result.base = nullptr;
         return result;
     }

@@ -19,6 +19,7 @@
 // carry, so it keeps the stride without flags and without a check.
 #pragma once
 
+#include "index_bases.h"
 #include "private_variables.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 
@@ -87,6 +88,12 @@ public:
         friend bool operator==(const SmallBase&, const SmallBase&) = default;
     };
     [[nodiscard]] llvm::ArrayRef<SmallBase> assumed_small() const { return assumed_small_; }
+    // Of an index that a shift up and a shift back extend: the first work-item's, `base << up`. The base is null for other values.
+    struct ExtendedBase {
+        llvm::Value* base = nullptr;
+        unsigned up = 0;
+    };
+    [[nodiscard]] ExtendedBase extended_base(const llvm::Value* shift) const { return extended_bases_.lookup(shift); }
 
 private:
     LaneShape compute(llvm::Instruction& instruction);
@@ -106,6 +113,7 @@ private:
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
     bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
+    llvm::Value* sum_of(llvm::Value& base, llvm::Value& other);
     llvm::Value* times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
 
@@ -120,6 +128,8 @@ private:
     llvm::DenseMap<const llvm::Value*, LaneShape> shapes_;
     llvm::SmallVector<SmallBase> assumed_small_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
+    llvm::DenseMap<const llvm::Value*, ExtendedBase> extended_bases_;
+    IndexBases index_bases_;
 };
 
 }  // namespace polder::compiler::workgroup

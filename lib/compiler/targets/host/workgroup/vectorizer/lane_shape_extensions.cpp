@@ -14,11 +14,13 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-// Whether `value`, a summand of a number shifted up by 32 bits, adds a small negative number to it.
-bool is_small_and_negative(const llvm::APInt& value) {
-    constexpr int64_t least = -(int64_t{1} << 20);
-    return value.getBitWidth() == 64 && value.countr_zero() >= 32 && value.isNegative() &&
-           (value.getSExtValue() >> 32) >= least;
+// What `summand` adds to a number that is shifted up by 32 bits, if it is a small number.
+std::optional<int64_t> small_summand(const llvm::APInt& summand) {
+    constexpr int64_t most = int64_t{1} << 20;
+    if (summand.getBitWidth() != 64 || summand.countr_zero() < 32)
+        return std::nullopt;
+    const int64_t number = summand.getSExtValue() >> 32;
+    return -most <= number && number <= most ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -40,7 +42,7 @@ std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op)
 // (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
 // no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
 // LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
-// 2^31 - 1, which the preheader checks (assume_small). A sum with a positive number may wrap around.
+// 2^31 - 1, which the preheader checks (assume_small). For a sum with a positive number it checks the sum.
 // 3 * x is (x * (3 << 32)) >> n. The product must not wrap around either.
 // Behind `get_group_id(0) * 512 + get_local_id(0)` it is ((x << 32) + (group << 41)) >> n. This sum must be from 0 to 2^31 - 1, too.
 LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
@@ -68,18 +70,24 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         (!has_summand || summand->countr_zero() >= 32 + differing))
         return in_low_bits(LaneShape::strided(value.stride << (32 - back)),
                            differing + 32 - static_cast<unsigned>(back), 64);
-    if (has_summand && !is_small_and_negative(*summand))
+    const auto number = has_summand ? small_summand(*summand) : 0;
+    const bool is_behind = number && *number > 0;
+    if (!number || (is_behind && is_guess()))
         return all_uniform(*this, op) ? uniform : varying;
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
         return value;
     llvm::Value* const base = times_constant(*half, value, factor);
     if (!value.is_strided() || (!is_guess() && (!base || !of(op.getOperand(0)).is_strided())))
         return varying;
-    if (base && !assume_small(base, false, value.stride * factor))
-        return varying;
+    if (base) {
+        llvm::Value* const sum = sum_of(*base, *llvm::ConstantInt::getSigned(base->getType(), *number));
+        if (!assume_small(is_behind ? sum : base, false, value.stride * factor))
+            return varying;
+        extended_bases_[&op] = {sum, 32 - static_cast<unsigned>(back)};
+    }
     LaneShape result = LaneShape::strided(value.stride * factor << (32 - back));
     result.is_exact_signed = true;
-    result.is_exact_unsigned = !has_summand;
+    result.is_exact_unsigned = *number >= 0;
     return result;
 }
 
@@ -111,6 +119,7 @@ std::optional<LaneShape> LaneShapes::shifted_back_above(llvm::BinaryOperator& op
     const int64_t stride = value.stride * extension->factor;
     if (!assume_small(made, false, stride))
         return std::nullopt;
+    extended_bases_[&op] = {made, half_bits - static_cast<unsigned>(back)};
     LaneShape result = LaneShape::strided(stride << (half_bits - back));
     result.is_exact_signed = result.is_exact_unsigned = true;
     return result;

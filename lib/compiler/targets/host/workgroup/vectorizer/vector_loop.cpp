@@ -5,6 +5,7 @@
 #include "vector_loop.h"
 
 #include "hoisted_loads.h"
+#include "index_checks.h"
 #include "leaving_lanes.h"
 #include "masked_order.h"
 #include "needed_behind.h"
@@ -90,26 +91,7 @@ private:
     // The uniform skeleton ------------------------------------------------------------------------------
 
     // No work-item's 32-bit index may wrap around. A base may be poison where a guard would have excluded it.
-    llvm::Value* bases_are_small() {
-        constexpr uint64_t end = uint64_t{1} << 31;
-        llvm::Value* small = at_.getTrue();
-        llvm::Value* limit = at_.CreateSub(at_.getInt64(end), plan_.count);
-        for (const auto [base, may_be_negative, stride] : shapes_.assumed_small()) {
-            llvm::Value* known = at_.CreateFreeze(base);
-            if (stride != 1) {  // so many steps may not fit at all
-                llvm::Value* const steps = at_.CreateMul(plan_.count, at_.getInt64(static_cast<uint64_t>(stride)));
-                llvm::Value* const behind =
-                    at_.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, at_.getInt64(end + 1), steps);
-                small = at_.CreateAnd(small, at_.CreateICmpULT(known, behind));
-                continue;
-            }
-            known = may_be_negative ? at_.CreateSExtOrTrunc(known, at_.getInt64Ty())
-                                    : at_.CreateZExtOrTrunc(known, at_.getInt64Ty());
-            const auto below = may_be_negative ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_ULE;
-            small = at_.CreateAnd(small, at_.CreateICmp(below, known, limit));
-        }
-        return small;
-    }
+    llvm::Value* bases_are_small() { return indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count); }
 
     void make_private_variables() {
         llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());

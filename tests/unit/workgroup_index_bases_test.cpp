@@ -1,0 +1,103 @@
+// Indices of 32 bits that differ by constants (index_bases.h): one check before the loop, and addresses without extensions inside.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <sys/mman.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// The first loop with lanes; empty when there is none.
+std::string lanes_of(const Compiled& program) {
+    const std::string& text = program.optimised();
+    const size_t begin = std::min(text.find("\nitems.x.vector:"), text.find("\nitems.x.vector.us:"));
+    return begin == std::string::npos ? "" : text.substr(begin, text.find("\nvector.done", begin) - begin);
+}
+
+TEST(IndexBases, OfTheNextElement_AreKnownBeforeTheLoop) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global float* out, int n) {
+            const int i = get_global_id(0);
+            if (i < n)
+                out[i] = in[i - 1] + in[i] + in[i + 1] + in[i + 2];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    EXPECT_FALSE(has(program, "apart")) << program.optimised();
+}
+
+TEST(IndexBases, OfAStencil_AreNotExtendedInTheLoop) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global float* out, int n) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            if (x > 0 && x < n - 1)
+                out[y * n + x] = in[y * n + (x - 1)] + in[y * n + x] + in[y * n + (x + 1)] + in[(y + 1) * n + x];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    ASSERT_NE(lanes_of(program), "") << program.optimised();
+    EXPECT_EQ(count(lanes_of(program), "sext i32"), 0U) << lanes_of(program);
+}
+
+// Elements at all places that an int can have.
+class AllPlaces {
+public:
+    AllPlaces()
+        : memory_(static_cast<uint16_t*>(
+              mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0))) {}
+    ~AllPlaces() { munmap(memory_, bytes); }
+    AllPlaces(const AllPlaces&) = delete;
+    AllPlaces& operator=(const AllPlaces&) = delete;
+
+    [[nodiscard]] uint16_t* middle() const { return memory_ + half; }
+    void expect_sums(uint32_t start, uint32_t items, uint32_t step, const std::string& where) const {
+        std::map<int32_t, int> expected;
+        for (uint32_t item = 0; item < items; ++item)
+            expected[static_cast<int32_t>(start + item + step)] += 1;
+        for (const auto& [place, number] : expected)
+            EXPECT_EQ(middle()[place], number) << where << ' ' << place;
+    }
+
+private:
+    static constexpr size_t half = size_t{1} << 31, bytes = 2 * half * sizeof(uint16_t);
+    uint16_t* const memory_;
+};
+
+// Around the least and the greatest int, for each order of the constants.
+TEST(IndexBases, MayWrapAround) {
+    constexpr uint64_t items = 64, groups = 2;
+    Compiled program(R"(
+        kernel void numbers(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const uint i = start + get_global_id(0);
+            a[(int)(i - 20)] += 1;
+            b[(int)i] += 1;
+            c[(int)(i + 7)] += 1;
+        }
+        kernel void halves(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const ulong i = get_global_id(0) + start;
+            a[(int)(i - 20)] += 1;
+            b[(int)i] += 1;
+            c[(int)(i + 7)] += 1;
+        })");
+    for (const std::string kernel : {"numbers", "halves"}) {
+        ASSERT_EQ(program.prepare(kernel, true, {items, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
+                  "");
+        for (const uint32_t from : {0U, 0x80000000U})
+            for (const int32_t shift : {-200, -128, -127, -72, -71, -70, -64, -21, -20, -8, -7, -6, -1, 0, 7, 20, 21}) {
+                const uint32_t start = from + static_cast<uint32_t>(shift);
+                const AllPlaces before, at, behind;
+                program.run({1, {groups * items, 1, 1}, {items, 1, 1}},
+                            Arguments().add(before.middle()).add(at.middle()).add(behind.middle()).add(start));
+                const std::string where = kernel + ' ' + std::to_string(start);
+                before.expect_sums(start, groups * items, static_cast<uint32_t>(-20), where);
+                at.expect_sums(start, groups * items, 0, where);
+                behind.expect_sums(start, groups * items, 7, where);
+            }
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
