@@ -2,6 +2,7 @@
 
 #include "workgroup_harness.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
@@ -73,6 +74,40 @@ TEST(Returns, FromALoop_LeaveTheOthersTheirLanes) {
         }
         program.run({1, {count, 1, 1}, {50, 1, 1}}, Arguments().add(keys.data()).add(out.data()).add(n).add(3));
         EXPECT_EQ(out, expected) << n;
+    }
+}
+
+// One of three ways to treat the ends of a row skips elements, by a branch that differs between work-items; the other two, which an argument
+// chooses, meet it behind that branch.
+TEST(Returns, OnOneSideOfAUniformBranch_LeaveTheOthersTheirLanes) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, int n, int ends) {
+            const int i = get_global_id(0);
+            int sum = 0;
+            for (int step = -2; step <= 2; ++step) {
+                int at = i + step;
+                if (ends == 0) at = clamp(at, 0, n - 1);
+                else if (ends == 1) at = (at + n) % n;
+                else if (at < 0 || at >= n) continue;
+                sum = sum * 3 + in[at];
+            }
+            out[i] = sum;
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    constexpr int count = 96;
+    std::vector<int> in(count);
+    std::iota(in.begin(), in.end(), 3);
+    for (const int ends : {0, 1, 2}) {
+        std::vector<int> out(count), expected(count);
+        for (int i = 0; i < count; ++i)
+            for (int step = -2; step <= 2; ++step) {
+                const int at = i + step, kept = ends == 0 ? std::clamp(at, 0, count - 1) : (at + count) % count;
+                if (ends != 2 || at == kept)
+                    expected[index_of(i)] = expected[index_of(i)] * 3 + in[index_of(kept)];
+            }
+        program.run({1, {count, 1, 1}, {32, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(count).add(ends));
+        EXPECT_EQ(out, expected) << ends;
     }
 }
 

@@ -165,9 +165,11 @@ private:
                 return false;
         }
         // Work-items that return from a loop mask what follows the loop, too. A uniform branch around the loop then leads into masked code.
-        while (llvm::BasicBlock* block = uniform_branch_into_masked_code())
-            if (!mask_behind(*block))
-                return false;
+        do {
+            while (llvm::BasicBlock* block = uniform_branch_into_masked_code())
+                if (!mask_behind(*block))
+                    return false;
+        } while (mask_several_entries());
         if (plan_.masked.contains(plan_.header) || plan_.masked.contains(plan_.latch))
             return fail("the first or last block of the work-items' loop is divergent");
         return true;
@@ -195,6 +197,36 @@ private:
                    llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return plan_.is_masked(next); });
         });
         return found == plan_.blocks.end() ? nullptr : *found;
+    }
+
+    // Masked code that several blocks enter, as where only one side of a uniform branch looks whether a work-item goes on: masks those blocks,
+    // so that the code begins with the uniform branch. Returns whether there are any.
+    bool mask_several_entries() {
+        for (llvm::BasicBlock* block : plan_.blocks) {
+            if (plan_.is_masked(block))
+                continue;
+            BlockSet entries{block};
+            for (llvm::BasicBlock* member : masked_blocks_behind(*block))
+                for (llvm::BasicBlock* before : llvm::predecessors(member))
+                    if (!plan_.is_masked(before))
+                        entries.insert(before);
+            if (entries.size() == 1)
+                continue;
+            entries.erase(plan_.header);
+            plan_.masked.insert(entries.begin(), entries.end());
+            return true;
+        }
+        return false;
+    }
+
+    BlockSet masked_blocks_behind(llvm::BasicBlock& block) const {
+        BlockSet result;
+        llvm::SmallVector<llvm::BasicBlock*> todo{&block};
+        while (!todo.empty())
+            for (llvm::BasicBlock* next : llvm::successors(todo.pop_back_val()))
+                if (plan_.is_masked(next) && result.insert(next).second)
+                    todo.push_back(next);
+        return result;
     }
 
     // Blocks that are masked because of an inner branch are visited too, because the blocks after its join may not be masked yet.
