@@ -62,6 +62,40 @@ TEST(MaskedMemory, GathersAndScattersOfBytes_BecomeLoadsAndStoresWithoutBranches
     EXPECT_EQ(function.size(), 1U) << "one block";
 }
 
+// An index of 32 bits stays one: 16 lanes are one gather, not two.
+TEST(MaskedMemory, GathersOfBytesWithNarrowIndices_HaveNarrowIndices) {
+    const char* text = R"(
+        define <16 x i16> @f(ptr %table, <16 x i32> %at, <16 x i1> %mask) {
+          %index = sext <16 x i32> %at to <16 x i64>
+          %places = getelementptr i8, ptr %table, <16 x i64> %index
+          %x = call <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr> align 1 %places, <16 x i1> %mask, <16 x i8> poison)
+          %pairs = getelementptr i16, ptr %table, <16 x i64> %index
+          %y = call <16 x i16> @llvm.masked.gather.v16i16.v16p0(<16 x ptr> align 2 %pairs, <16 x i1> %mask, <16 x i16> poison)
+          %wide = zext <16 x i8> %x to <16 x i16>
+          %sum = add <16 x i16> %wide, %y
+          ret <16 x i16> %sum
+        }
+        declare <16 x i8> @llvm.masked.gather.v16i8.v16p0(<16 x ptr>, <16 x i1>, <16 x i8>)
+        declare <16 x i16> @llvm.masked.gather.v16i16.v16p0(<16 x ptr>, <16 x i1>, <16 x i16>))";
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic error;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
+    ASSERT_NE(module, nullptr) << error.getMessage().str();
+    llvm::Function& function = *module->getFunction("f");
+    auto machine = create_host_target_machine();
+    const llvm::TargetTransformInfo target = machine->getTargetTransformInfo(function);
+    if (!gathers_words(target, context))
+        GTEST_SKIP() << "the processor gathers no words";
+    lower_masked_memory(function, target);
+    EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+    size_t narrow = 0;
+    for (const llvm::Instruction& instruction : llvm::instructions(function))
+        if (const auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
+            address && address->getType()->isVectorTy() && address->getSourceElementType()->isIntegerTy(32))
+            narrow += llvm::isa<llvm::SExtInst>(address->getOperand(1)) ? 1 : 0;
+    EXPECT_EQ(narrow, 2U);
+}
+
 TEST(MaskedMemory, GathersFromSmallTables_ArePermutationsOfRegisters) {
     // Of the last one, the index is too large.
     const char* text = R"(

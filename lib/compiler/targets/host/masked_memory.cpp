@@ -3,6 +3,7 @@
 // words that contain them: an aligned word does not cross the end of a page.
 #include "masked_memory.h"
 
+#include <bit>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -92,22 +93,18 @@ public:
 
     void gather_words(const MaskedAccess& access) {
         llvm::IRBuilder<> builder(&access.call);
-        llvm::FixedVectorType* const type = access.type();
         const auto vector_of = [&](unsigned bits) {
-            return llvm::FixedVectorType::get(builder.getIntNTy(bits), type->getNumElements());
+            return llvm::FixedVectorType::get(builder.getIntNTy(bits), access.type()->getNumElements());
         };
-        llvm::FixedVectorType* const places = vector_of(place_bits);
-        llvm::Value* const mask = llvm::ConstantInt::get(places, ~uint64_t{word_bytes - 1});
-        llvm::Value* const addresses = builder.CreateIntrinsic(
-            llvm::Intrinsic::ptrmask, {access.address->getType(), places}, {access.address, mask});
+        const auto index = narrow_index_of(access);
+        const WordPlaces places = index ? places_of_narrow(*index, builder) : places_of_wide(access, builder);
         llvm::Value* const words =
-            builder.CreateMaskedGather(vector_of(word_bits), addresses, llvm::Align(word_bytes), access.mask);
-        llvm::Value* first_bit = builder.CreateTrunc(builder.CreatePtrToInt(access.address, places), words->getType());
-        first_bit = builder.CreateShl(
-            builder.CreateAnd(first_bit, llvm::ConstantInt::get(words->getType(), word_bytes - 1)), uint64_t{3});
+            builder.CreateMaskedGather(vector_of(word_bits), places.addresses, llvm::Align(word_bytes), access.mask);
+        llvm::Value* const first_bit = builder.CreateShl(
+            builder.CreateAnd(places.bytes, llvm::ConstantInt::get(words->getType(), word_bytes - 1)), uint64_t{3});
         llvm::Value* loaded =
-            builder.CreateTrunc(builder.CreateLShr(words, first_bit), vector_of(type->getScalarSizeInBits()));
-        replace(access, builder.CreateBitCast(loaded, type), builder);
+            builder.CreateTrunc(builder.CreateLShr(words, first_bit), vector_of(access.type()->getScalarSizeInBits()));
+        replace(access, builder.CreateBitCast(loaded, access.type()), builder);
     }
 
     void lower(const MaskedAccess& access) {
@@ -135,6 +132,81 @@ public:
     }
 
 private:
+    // The aligned word of each lane, and numbers of 32 bits whose last two bits are the element's byte in it.
+    struct WordPlaces {
+        llvm::Value* addresses;
+        llvm::Value* bytes;
+    };
+
+    static WordPlaces places_of_wide(const MaskedAccess& access, llvm::IRBuilder<>& builder) {
+        const auto lanes = access.type()->getElementCount();
+        auto* const places = llvm::VectorType::get(builder.getIntNTy(place_bits), lanes);
+        llvm::Value* const mask = llvm::ConstantInt::get(places, ~uint64_t{word_bytes - 1});
+        llvm::Value* const addresses = builder.CreateIntrinsic(
+            llvm::Intrinsic::ptrmask, {access.address->getType(), places}, {access.address, mask});
+        return {addresses, builder.CreateTrunc(builder.CreatePtrToInt(access.address, places),
+                                               llvm::VectorType::get(builder.getInt32Ty(), lanes))};
+    }
+
+    // An address that all lanes share, plus elements that are counted with 32 bits.
+    struct NarrowIndex {
+        llvm::Value* base;
+        llvm::Value* index;
+        bool is_signed;
+        unsigned element_bytes;
+    };
+
+    std::optional<NarrowIndex> narrow_index_of(const MaskedAccess& access) const {
+        using namespace llvm::PatternMatch;
+        auto* const address = llvm::dyn_cast<llvm::GetElementPtrInst>(access.address);
+        if (address == nullptr || address->getNumIndices() != 1 ||
+            address->getPointerOperand()->getType()->isVectorTy())
+            return std::nullopt;
+        const uint64_t bytes = size_of(*address->getSourceElementType());
+        llvm::Value* index = nullptr;
+        const bool is_signed = match(address->getOperand(1), m_SExt(m_Value(index)));
+        if ((!is_signed && !match(address->getOperand(1), m_ZExt(m_Value(index)))) || !index->getType()->isVectorTy() ||
+            index->getType()->getScalarSizeInBits() != word_bits || bytes == 0 || bytes > word_bytes / 2)
+            return std::nullopt;
+        return NarrowIndex{address->getPointerOperand(), index, is_signed, static_cast<unsigned>(bytes)};
+    }
+
+    static void set_behind(llvm::IRBuilder<>& builder, llvm::Value& value, llvm::IRBuilder<>& otherwise) {
+        builder.SetInsertPoint(otherwise.GetInsertBlock(), otherwise.GetInsertPoint());
+        if (auto* const argument = llvm::dyn_cast<llvm::Argument>(&value))
+            builder.SetInsertPoint(argument->getParent()->getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+        else if (auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value))
+            if (const auto behind = instruction->getInsertionPointAfterDef())
+                builder.SetInsertPoint(*behind);
+    }
+
+    // In 32 bits, of which one register holds twice as many as of addresses. The index is taken apart before the base's last bits are added, so
+    // that no sum wraps around.
+    static WordPlaces places_of_narrow(const NarrowIndex& from, llvm::IRBuilder<>& builder) {
+        auto* const type = llvm::cast<llvm::VectorType>(from.index->getType());
+        const auto number = [&](uint64_t value) { return llvm::ConstantInt::get(type, value); };
+        const unsigned in_a_word = word_bytes / from.element_bytes;
+        auto* const place = builder.getIntNTy(place_bits);
+        llvm::IRBuilder<> before(builder.getContext());  // in no loop that does not make the base
+        set_behind(before, *from.base, builder);
+        llvm::Value* const base =
+            before.CreateIntrinsic(llvm::Intrinsic::ptrmask, {from.base->getType(), place},
+                                   {from.base, llvm::ConstantInt::get(place, ~uint64_t{word_bytes - 1})});
+        llvm::Value* const base_bytes = before.CreateVectorSplat(
+            type->getElementCount(),
+            before.CreateAnd(before.CreateTrunc(before.CreatePtrToInt(from.base, place), before.getInt32Ty()),
+                             word_bytes - 1));
+        llvm::Value* const element = builder.CreateAnd(from.index, number(in_a_word - 1));
+        llvm::Value* const bytes =
+            builder.CreateAdd(builder.CreateShl(element, number(std::countr_zero(from.element_bytes))), base_bytes);
+        llvm::Value* const words = number(std::countr_zero(in_a_word));
+        llvm::Value* const index = builder.CreateAdd(from.is_signed ? builder.CreateAShr(from.index, words)
+                                                                    : builder.CreateLShr(from.index, words),
+                                                     builder.CreateLShr(bytes, number(std::countr_zero(word_bytes))));
+        llvm::Value* const wide = builder.CreateSExt(index, llvm::VectorType::get(place, type->getElementCount()));
+        return {builder.CreateGEP(builder.getInt32Ty(), base, wide), bytes};
+    }
+
     static void replace(const MaskedAccess& access, llvm::Value* loaded, llvm::IRBuilder<>& builder) {
         if (!llvm::isa<llvm::UndefValue>(access.otherwise))
             loaded = builder.CreateSelect(access.mask, loaded, access.otherwise);
