@@ -33,6 +33,22 @@ TEST(Chains, LoopWhoseIterationsWaitForEachOther_RunsSeveralVectorsAtOnce) {
     EXPECT_FALSE(has(program, "fmul <16 x float>")) << program.optimised();
 }
 
+// The first chain takes 1.7 times as long as its instructions; in the second, numbers change between 32 and 64 bits.
+TEST(Chains, LongerThanTheirWork_AreTwo) {
+    const auto has_two = [](const std::string& round) {
+        Compiled program(
+            "kernel void k(global int* a, int rounds) { int i = get_global_id(0); uint x = a[i], sum = 0; int y = x;"
+            "for (int r = 0; r < rounds; ++r) { " +
+                round + " } a[i] = sum + y; }",
+            processor_with_512_bits);
+        EXPECT_EQ(program.prepare("k"), "");
+        return has(program, "<32 x i32>");
+    };
+    EXPECT_TRUE(has_two("x ^= x << 13; x ^= x >> 17; x ^= x << 5; sum += x;"));
+    EXPECT_TRUE(has_two("y -= (int)(((long)y * 655) >> 16); y = (int)(((long)y * 64880) >> 16);"));
+    EXPECT_FALSE(has_two("sum += (r ^ i) * (r - i) + (r & i) * 3 + (r | i);"));
+}
+
 TEST(Chains, WorkItemsThatAreLeftOver_AreRight) {
     Compiled program(logistic);
     ASSERT_EQ(program.prepare("k"), "");

@@ -1,5 +1,5 @@
 // For each innermost loop, the latency of its longest chain for one iteration is compared with the time that the iteration's instructions
-// take when nothing waits. The ratio is how many vectors can run in the time of one. The chain is a cycle through the loop's phis: with D[i][j] the latency from phi i to the next value of
+// take when nothing waits. The ratio is how many vectors can run in the time of one; from 1.5 to 2 on there are two. The chain is a cycle through the loop's phis: with D[i][j] the latency from phi i to the next value of
 // phi j, it is the greatest mean of a cycle of D.
 #include "interleaving.h"
 
@@ -13,6 +13,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
@@ -39,7 +40,7 @@ public:
         if (!count_all())
             return vectors_of_search();
         unsigned vectors = 1;
-        while (vectors < vectors_max && longest_chain() >= 2 * vectors * work_ && have_registers(2 * vectors))
+        while (vectors < vectors_max && is_waiting(vectors) && have_registers(2 * vectors))
             vectors *= 2;
         if (vectors == 1 && loads_of_target_ == Loads::scarce && waits_for_loads() && have_registers(2))
             vectors = 2;
@@ -73,6 +74,13 @@ private:
                 if (varies(instruction) && !count(instruction))
                     return false;
         return !blocks_.empty() && phis_.size() <= chains_max && work_ != 0;
+    }
+
+    // Whether the processor waits for the chain although it executes `vectors` vectors: for as long as they take, or for half as long where
+    // what all lanes share, which does not become more with more vectors, is counted, too.
+    [[nodiscard]] bool is_waiting(unsigned vectors) {
+        const double shared = 0.5 * static_cast<double>(shared_in_loop_.size());
+        return longest_chain() >= 2 * vectors * work_ || longest_chain() >= 1.5 * (vectors * work_ + shared);
     }
 
     // Whether at least as many operands are loaded as instructions compute, and most of them are the same for all lanes: two vectors share those.
@@ -182,10 +190,29 @@ private:
         return true;
     }
 
+    // Whether lanes move to other places of registers: numbers of all lanes fill more registers than before, or fewer.
+    static bool changes_width(const llvm::Instruction& instruction) {
+        return llvm::isa<llvm::SExtInst, llvm::ZExtInst, llvm::TruncInst>(instruction) &&
+               !instruction.getOperand(0)->getType()->isIntegerTy(1) && !instruction.getType()->isIntegerTy(1);
+    }
+
+    // A product of 64 bits of numbers of 32 bits is one instruction.
+    static bool is_product_of_halves(const llvm::Instruction& instruction) {
+        constexpr unsigned word = 64, half = 32;
+        return instruction.getOpcode() == llvm::Instruction::Mul && instruction.getType()->isIntegerTy(word) &&
+               llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
+                   return llvm::ComputeNumSignBits(operand.get(), instruction.getDataLayout()) > half;
+               });
+    }
+
     // In cycles, when two vector instructions start in each cycle.
     double throughput(const llvm::Instruction& instruction) const {
+        if (changes_width(instruction))
+            return 1.5;
         if (!instruction.isBinaryOp())
             return 0.5;
+        if (is_product_of_halves(instruction))
+            return 1;
         auto* type = of_lanes(*instruction.getType(), lanes_);
         const llvm::InstructionCost cost = target_.getArithmeticInstrCost(
             instruction.getOpcode(), type, llvm::TargetTransformInfo::TCK_RecipThroughput);
@@ -194,7 +221,9 @@ private:
     }
 
     double latency(const llvm::Instruction& instruction) const {
-        constexpr double product_and_sum = 4;
+        constexpr double product_and_sum = 4, across_lanes = 4;
+        if (changes_width(instruction))
+            return across_lanes;
         if (instruction.getType()->isFPOrFPVectorTy() && llvm::isa<llvm::IntrinsicInst>(instruction))
             return product_and_sum;
         const llvm::InstructionCost cost =
