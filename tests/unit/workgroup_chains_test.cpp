@@ -162,6 +162,17 @@ TEST(Chains, AreManyOnManyPages) {
     }
 }
 
+TEST(Chains, OnManyPagesInLoopsWithMinimums_AreMany) {
+    for (const char* function : {"fmax", "fmin", "max"}) {
+        Compiled code("kernel void k(global double* a, double b) { size_t i = get_global_id(0);"
+                      " for (int row = 0; row < 40; ++row) a[row * 4096 + i] = " +
+                          std::string{function} + "(a[row * 4096 + i], b) * b; }",
+                      processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_TRUE(has(code, "fmul <64 x double>")) << function << code.optimised();
+    }
+}
+
 // Where a look-up of a page costs little, no more vectors than have their values in registers.
 TEST(Chains, OnManyPages_FitTheRegisters) {
     std::string loads, stores;

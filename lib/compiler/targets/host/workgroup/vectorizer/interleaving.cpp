@@ -151,6 +151,8 @@ private:
         case llvm::Intrinsic::fabs:
         case llvm::Intrinsic::minnum:
         case llvm::Intrinsic::maxnum:
+        case llvm::Intrinsic::minimumnum:
+        case llvm::Intrinsic::maximumnum:
         case llvm::Intrinsic::smin:
         case llvm::Intrinsic::smax:
         case llvm::Intrinsic::umin:
