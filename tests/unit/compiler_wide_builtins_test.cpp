@@ -45,22 +45,40 @@ TEST(WideBuiltins, OfOtherNames_AreNotLookedFor) {
         EXPECT_EQ(symbol_of(name), "") << name;
 }
 
-// LLVM makes one instruction of llvm.ldexp. The common forms compute with the bits of the exponent.
-TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
-    const Outcome built =
-        build("kernel void k(global double* a, global float* b) { size_t i = get_global_id(0);"
-              "a[i] = exp(a[i]) + exp2(a[i]) + exp10(a[i]); b[i] = pow(b[i], b[i + 1]) + ldexp(b[i], 3); }");
-    ASSERT_EQ(built.status, Status::success) << built.log;
+// How many instructions of the kernel, with what it calls, satisfy the condition.
+template <class Condition>
+unsigned count_in(const std::string& source, Condition holds) {
+    const Outcome built = build(source);
+    EXPECT_EQ(built.status, Status::success) << built.log;
     const auto& compiled = static_cast<const CompiledModule&>(*built.module);
     llvm::LLVMContext context;
     auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(compiled.host_bitcode(), "k"), context);
-    ASSERT_TRUE(static_cast<bool>(module));
+    EXPECT_TRUE(static_cast<bool>(module));
     unsigned count = 0;
     for (const llvm::Function& function : **module)
         for (const llvm::Instruction& instruction : llvm::instructions(function))
-            if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-                count += call->getIntrinsicID() == llvm::Intrinsic::ldexp ? 1 : 0;
+            count += holds(instruction) ? 1 : 0;
+    return count;
+}
+
+// LLVM makes one instruction of llvm.ldexp. The common forms compute with the bits of the exponent.
+TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
+    const unsigned count =
+        count_in("kernel void k(global double* a, global float* b) { size_t i = get_global_id(0);"
+                 "a[i] = exp(a[i]) + exp2(a[i]) + exp10(a[i]); b[i] = pow(b[i], b[i + 1]) + ldexp(b[i], 3); }",
+                 [](const llvm::Instruction& instruction) {
+                     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+                     return call && call->getIntrinsicID() == llvm::Intrinsic::ldexp;
+                 });
     EXPECT_EQ(count, is_wide() ? 5U : 0U);
+}
+
+TEST(WideBuiltins, LogarithmsOfDoubles_DoNotDivide) {
+    const unsigned count = count_in(
+        "kernel void k(global double* a) { size_t i = get_global_id(0);"
+        "a[i] = log(a[i]) + log2(a[i + 1]) + log10(a[i + 2]); }",
+        [](const llvm::Instruction& instruction) { return instruction.getOpcode() == llvm::Instruction::FDiv; });
+    EXPECT_EQ(count, is_wide() ? 0U : 3U);
 }
 
 }  // namespace
