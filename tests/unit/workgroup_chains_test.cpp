@@ -138,13 +138,14 @@ std::string scaled_rows(int rows) {
 }
 
 TEST(Chains, AreManyOnManyPages) {
-    for (const auto& [rows, type] : {std::pair{4, "fmul <16 x float>"}, {20, "fmul <64 x float>"}}) {
+    for (const auto& [rows, type] :
+         {std::pair{4, "fmul <16 x float>"}, {20, "fmul <64 x float>"}, {200, "fmul <64 x float>"}}) {
         Compiled code(scaled_rows(rows), processor_with_512_bits);
         ASSERT_EQ(code.prepare("k"), "");
         EXPECT_TRUE(has(code, type)) << code.optimised();
     }
     // Long code is compiled for fewer vectors.
-    Compiled code(scaled_rows(160), processor_with_512_bits);
+    Compiled code(scaled_rows(330), processor_with_512_bits);
     ASSERT_EQ(code.prepare("k"), "");
     EXPECT_FALSE(has(code, "<64 x float>")) << code.optimised();
     constexpr size_t rows = 20, row_items = 4096;

@@ -5,6 +5,7 @@
 // one surrounds 1 and has c = 1. In the other ones c is that double near 1 / m, m in the middle, whose logarithm is next to a multiple of 2^-42
 // (by less than 2^-66): the sum of k log(2) and the table's number is exact then, and needs no second number. Each base has its own c.
 #include "common.h"
+#include "fma.h"
 
 __constant const double polder_inverse_of_log[16] = {
     0x1p+0, 0x1.e63d5faf7d95dp-1, 0x1.cafeef7921db6p-1, 0x1.b2a4953715bc2p-1, 0x1.9cbe7379cee9bp-1, 0x1.88f2234115f75p-1,

@@ -448,11 +448,12 @@ unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, Lane
     return vectors * registers_for(plan, shapes) <= registers ? vectors : 1;
 }
 
-// Long code that is emitted for more vectors takes long to compile: LLVM compares each store with each load.
+// Long code that is emitted for more vectors takes long to compile. Code that is not short has no more vectors than have their values in registers, also
+// where pages are dear: S3D's qssa2 with floats took 3 times as long.
 unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                const llvm::TargetTransformInfo& target, unsigned lanes, size_t size,
                                const LaneTarget& prices) {
-    constexpr size_t pages_min = 24, instructions_max = 2600;
+    constexpr size_t pages_min = 24, instructions_max = 6000, short_max = 2600;
     unsigned vectors = vectors_max;
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
@@ -462,11 +463,12 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
     if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short) ||
         pages_of(plan, shapes, accesses) < pages_min)
         return 1;
-    if (prices.pages == Pages::dear)
-        return vectors;
     const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
     const size_t of_one = registers_for(plan, shapes);
-    while (vectors > 1 && vectors * of_one > registers)
+    const auto is_excessive = [&](unsigned count) {
+        return (prices.pages != Pages::dear || size * count > short_max) && count * of_one > registers;
+    };
+    while (vectors > 1 && is_excessive(vectors))
         vectors /= 2;
     return vectors;
 }
