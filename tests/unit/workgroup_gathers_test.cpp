@@ -235,5 +235,25 @@ TEST(Gathers, OfStructuresInLoopsAsLongAsEachLaneSays_AreNoLanes) {
     EXPECT_EQ(loops_of(together, processor_with_512_bits), one_with_lanes);
 }
 
+// The rows of a sparse matrix, each as long as it says, with the elements of neighbouring rows side by side. Without lanes, each element is on another line
+// of memory.
+TEST(Gathers, OfRowsSideBySideInLoopsAsLongAsEachLaneSays_AreLanes) {
+    constexpr const char* source = R"(
+        kernel void k(global const float* values, global const float* vector, global const int* columns,
+                      global const int* lengths, int rows, global float* out) {
+            const int row = get_global_id(0);
+            if (row < rows) {
+                float sum = 0;
+                const int length = lengths[row];
+                for (int j = 0; j < length; j++) {
+                    const int place = j * rows + row;
+                    sum += values[place] * vector[columns[place]];
+                }
+                out[row] = sum;
+            }
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_512_bits), one_with_lanes);
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -2,10 +2,12 @@
 
 #include "workgroup_harness.h"
 
+#include <array>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace polder::compiler::workgroup::test {
@@ -83,6 +85,45 @@ TEST(Accumulators, BesideLoadsThatOverlapNothing_AreKeptInRegisters) {
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
     EXPECT_TRUE(has(program, "found.conflict")) << program.optimised();
+}
+
+// A load of a constant table has no range that could be compared with the others, and needs none.
+TEST(Accumulators, BesideLoadsOfConstantTables_AreKeptInRegisters) {
+    Compiled program(R"(
+        constant float table[64] = {1, 5, 2, 8, 3};
+        kernel void k(global float4* out, global const float4* in, int n) {
+            const int i = get_global_id(0);
+            const float4 own = in[i];
+            for (int k = 0; k < n; ++k) {
+                const float factor = table[(int)(in[k].w * own.w) & 63];
+                out[i].x += in[k].x * factor;
+                out[i].y += in[k].y * factor;
+            }
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    EXPECT_TRUE(has(program, "found.conflict")) << program.optimised();
+
+    // Many work-items with sums apart, and one whose sums are among what is added.
+    constexpr std::array<float, 64> table{1, 5, 2, 8, 3};
+    constexpr size_t n = 5;
+    for (const auto& [items, distance] : {std::pair{16, 40}, std::pair{1, 3}}) {
+        std::vector<Particle> all = particles(60);
+        for (size_t i = 0; i < all.size(); ++i)
+            all[i].w = static_cast<float>(i);
+        std::vector<Particle> expected = all;
+        for (int i = 0; i < items; ++i)
+            for (size_t k = 0; k < n; ++k) {
+                const float factor = table[static_cast<int>(expected[k].w * expected[i].w) & 63];
+                expected[distance + i].x += expected[k].x * factor;
+                expected[distance + i].y += expected[k].y * factor;
+            }
+        const auto count = static_cast<uint64_t>(items);
+        program.run({1, {count, 1, 1}, {count, 1, 1}},
+                    Arguments().add(&all[distance]).add(all.data()).add(static_cast<int>(n)));
+        expect_equal(all, expected);
+    }
 }
 
 TEST(Accumulators, SumsAreRight_AlsoInGroupsThatFillNoVector) {
@@ -339,6 +380,24 @@ TEST(WarpLoops, AddEachElementOnce_InGroupsOfAnyAndOfAKnownSize) {
             EXPECT_EQ(out[group], std::accumulate(in.begin() + group * size, in.begin() + (group + 1) * size, 0))
                 << "group " << group << (is_specialised ? " of a known size" : "");
     }
+}
+
+// LLVM would unroll the loop over rows.
+TEST(Loops, OverOneRowOfEachWorkItem_AreNone) {
+    Compiled program(R"(
+        typedef int Wide __attribute__((ext_vector_type(16), aligned(4)));
+        kernel void k(global Wide* out, global const Wide* in, int rows, int step) {
+            const int x = get_global_id(0), y0 = get_global_id(1);
+            for (int y = y0, y1 = min(rows, y0 + 1); y < y1; ++y) out[y * step + x] = in[y * step + x] * 12345;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(count(program, "12345"), 1U) << program.optimised();
+    std::vector<int> in(16 * 20), out(in.size()), expected = out;
+    std::iota(in.begin(), in.end(), 3);
+    for (size_t i = 0; i < 16 * 5 * 3; ++i)
+        expected[i] = 12345 * in[i];
+    program.run({2, {5, 4, 1}, {5, 2, 1}}, Arguments().add(out.data()).add(in.data()).add(3).add(5));
+    EXPECT_EQ(out, expected);
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 
 #include <llvm/Analysis/LoopAccessAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/LoopVersioning.h>
@@ -54,6 +56,40 @@ bool is_any_checked(llvm::ArrayRef<const llvm::Value*> pointers, const llvm::Run
     });
 }
 
+bool is_constant_load(const llvm::Instruction& instruction) {
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    const auto* const object =
+        load ? llvm::dyn_cast<llvm::GlobalVariable>(llvm::getUnderlyingObject(load->getPointerOperand())) : nullptr;
+    return object != nullptr && object->isConstant();
+}
+
+void add_scope(llvm::Instruction& access, unsigned kind, llvm::MDNode* scopes) {
+    access.setMetadata(kind, llvm::MDNode::concatenate(access.getMetadata(kind), scopes));
+}
+
+// Writes down that the loop's other accesses do not concern constant objects. LLVM assumes that a pointer which the kernel is given may point to
+// one, and puts loads that may have the same address into one set with the stores; no range can be checked for a load such as `table[x & 63]`,
+// which many math functions have. Where another load does read the same constant, nothing follows from the order of the two.
+void separate_constants(const llvm::Loop& loop) {
+    llvm::SmallVector<llvm::Instruction*> constants, others;
+    for (llvm::BasicBlock* const block : loop.blocks())
+        for (llvm::Instruction& instruction : *block)
+            if (is_constant_load(instruction))
+                constants.push_back(&instruction);
+            else if (llvm::isa<llvm::LoadInst, llvm::StoreInst>(instruction))
+                others.push_back(&instruction);
+    if (constants.empty())
+        return;
+    llvm::LLVMContext& context = constants.front()->getContext();
+    llvm::MDBuilder make(context);
+    auto* const scopes = llvm::MDNode::get(
+        context, make.createAnonymousAliasScope(make.createAnonymousAliasScopeDomain("polder"), "constants"));
+    for (llvm::Instruction* const load : constants)
+        add_scope(*load, llvm::LLVMContext::MD_alias_scope, scopes);
+    for (llvm::Instruction* const access : others)
+        add_scope(*access, llvm::LLVMContext::MD_noalias, scopes);
+}
+
 // Copies the loop behind a check of address ranges; false where that is not possible. `loop` is then the copy without aliases.
 bool separate_from_aliases(llvm::Loop& loop, llvm::ArrayRef<const llvm::Value*> places,
                            llvm::LoopStandardAnalysisResults& results) {
@@ -83,6 +119,8 @@ llvm::PreservedAnalyses SeparateAccumulators::run(llvm::Loop& loop, llvm::LoopAn
                                                   llvm::LoopStandardAnalysisResults& results,
                                                   llvm::LPMUpdater& /*updater*/) {
     const auto places = places_of(loop);
+    if (!places.empty())
+        separate_constants(loop);
     if (places.empty() || !separate_from_aliases(loop, places, results))
         return llvm::PreservedAnalyses::all();
     const llvm::PreservedAnalyses preserved = llvm::getLoopPassPreservedAnalyses();

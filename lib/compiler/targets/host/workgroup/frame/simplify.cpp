@@ -10,6 +10,7 @@
 #include "natural_loops.h"
 #include "private_arrays.h"
 #include "search_loops.h"
+#include "single_iterations.h"
 #include "warp_loops.h"
 
 #include <llvm/Analysis/CGSCCPassManager.h>
@@ -81,6 +82,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
     llvm::LoopPassManager small;
+    small.addPass(EndAfterFirstIteration());
     small.addPass(SimplifyCounters());
     small.addPass(llvm::LoopDeletionPass());
     small.addPass(KeepWarpLoops());

@@ -3,6 +3,7 @@
 #include "lane_cost.h"
 
 #include "explicit_vectors.h"
+#include "growth.h"
 #include "hoisted_loads.h"
 #include "lane_types.h"
 #include "plain_operations.h"
@@ -12,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
@@ -242,6 +244,23 @@ double waiting_for_last_lane(const llvm::BasicBlock& block, const LanePlan& plan
     return waiting;
 }
 
+// What one work-item pays besides for an access that is side by side for all lanes, such as `values[k * n + id]`, in a loop that is as long as the
+// work-item says: each of its iterations is on another line of memory, and the caches keep the lines for its neighbours at best.
+double cost_of_lines(const LanePlan& plan, llvm::Instruction& instruction, const LaneShapes& shapes,
+                     LaneAccesses& accesses) {
+    constexpr int64_t line_bytes = 64;
+    constexpr double line = 1;
+    const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+    const llvm::Loop* const loop = plan.loops->getLoopFor(instruction.getParent());
+    if (address == nullptr || loop == plan.loop || shapes.of(address).is_uniform())
+        return 0;
+    const auto access = accesses.of(instruction);
+    if (!access || !access->is_consecutive())
+        return 0;
+    const auto growth = growth_of(address, *loop);
+    return !growth || std::abs(*growth) >= line_bytes ? line : 0;
+}
+
 }  // namespace
 
 double cost_of_access(LanePlaces places, unsigned lanes) {
@@ -293,6 +312,8 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
             if (instruction.hasMetadata(local_atomic_mark))
                 costs.lanes = cost_of_local_atomic(plan, width);
             all.lanes += weight * waiting * costs.lanes;
+            if (waiting > 1)
+                costs.one_by_one += width * cost_of_lines(plan, instruction, shapes, accesses);
             all.one_by_one += weight * costs.one_by_one;
         }
         all.one_by_one += weight * cost_of_branch(plan, *block) * width;
