@@ -239,18 +239,31 @@ TEST(Gathers, OfStructuresInLoopsAsLongAsEachLaneSays_AreNoLanes) {
 // of memory.
 TEST(Gathers, OfRowsSideBySideInLoopsAsLongAsEachLaneSays_AreLanes) {
     constexpr const char* source = R"(
-        kernel void k(global const float* values, global const float* vector, global const int* columns,
-                      global const int* lengths, int rows, global float* out) {
+        kernel void k(global const float* restrict values, global const float* restrict vector, global const int* restrict columns,
+                      global const int* restrict lengths, int rows, global float* restrict out) {
             const int row = get_global_id(0);
             if (row < rows) {
                 float sum = 0;
                 const int length = lengths[row];
                 for (int j = 0; j < length; j++) {
                     const int place = j * rows + row;
-                    sum += values[place] * vector[columns[place]];
+                    sum = __builtin_fmaf(values[place], vector[columns[place]], sum);
                 }
                 out[row] = sum;
             }
+        })";
+    EXPECT_EQ(loops_of(source, processor_with_512_bits), one_with_lanes);
+}
+
+// The edges of a tile, where the picture is reflected: neighbours are at most an element apart, so their elements are on few lines.
+TEST(Gathers, OfReflectedNeighbours_AreLanes) {
+    constexpr const char* source = R"(
+        int reflected(int x, int n) { return min(2 * (n - 1) - x, max(x, -x)); }
+        kernel void k(global const float* in, int step, int width, int height, global float* out) {
+            const int i = get_local_id(0), x = get_global_id(0), y = reflected(get_global_id(1), height);
+            global float* tile = out + get_group_id(0) * 48;
+            tile[i] = in[y * step + reflected(x - 1, width)];
+            if (i < 2) tile[i + 32] = in[y * step + reflected(x + 15, width)];
         })";
     EXPECT_EQ(loops_of(source, processor_with_512_bits), one_with_lanes);
 }

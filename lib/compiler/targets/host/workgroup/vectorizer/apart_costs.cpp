@@ -6,9 +6,11 @@
 #include "lane_cost.h"
 #include "targets/host/workgroup/frame/abi.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 
 namespace polder::compiler::workgroup {
@@ -62,10 +64,49 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
 bool ApartCosts::is_row_of_its_own(const llvm::Instruction& access) {
     constexpr int64_t line_bytes = 64;
     const llvm::Value* const address = llvm::getLoadStorePointerOperand(&access);
-    if (const LaneShape shape = shapes_.of(address); shape.is_strided() && std::abs(shape.stride) <= line_bytes)
+    if (const auto distance = distance_of(*address); distance && *distance <= line_bytes)
         return false;
     const llvm::Argument* const scratch = access.getFunction()->getArg(abi::scratch);  // private variables
     return is_in_buffer(access) && !llvm::is_contained(objects_of(access), scratch) && is_linear(address);
+}
+
+// How far the values of neighbouring lanes are apart at most, in bytes for pointers; nothing where that is not known. A clamped or reflected index moves
+// by what its operands move.
+std::optional<int64_t> ApartCosts::distance_of(const llvm::Value& value, unsigned depth) const {
+    constexpr unsigned depth_max = 8;
+    constexpr int64_t distance_max = 4096;  // no overflow
+    if (const LaneShape shape = shapes_.of(&value); shape.is_strided())
+        return std::abs(shape.stride) <= distance_max ? std::optional(std::abs(shape.stride)) : std::nullopt;
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || depth > depth_max)
+        return std::nullopt;
+    const auto of = [&](unsigned operand) { return distance_of(*instruction->getOperand(operand), depth + 1); };
+    const auto both = [&](auto combine) {
+        const auto left = of(0), right = of(1);
+        return left && right ? std::optional<int64_t>(combine(*left, *right)) : std::nullopt;
+    };
+    if (llvm::isa<llvm::MinMaxIntrinsic>(instruction))
+        return both([](int64_t left, int64_t right) { return std::max(left, right); });
+    if (const auto* const address = llvm::dyn_cast<llvm::GetElementPtrInst>(instruction)) {
+        auto distance = of(0);
+        for (auto part = llvm::gep_type_begin(address); distance && part != llvm::gep_type_end(address); ++part) {
+            if (part.isStruct())
+                continue;
+            const auto index = distance_of(*part.getOperand(), depth + 1);
+            const auto bytes = static_cast<int64_t>(part.getSequentialElementStride(address->getDataLayout()));
+            distance = index && bytes <= distance_max ? std::optional(*distance + *index * bytes) : std::nullopt;
+        }
+        return distance;
+    }
+    switch (instruction->getOpcode()) {
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub: return both([](int64_t left, int64_t right) { return left + right; });
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::Freeze: return of(0);
+    default: return std::nullopt;
+    }
 }
 
 // Whether each lane reads one element of its row. In loops along the rows a cache line serves several iterations.

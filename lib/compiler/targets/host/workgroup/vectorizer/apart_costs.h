@@ -9,6 +9,9 @@
 #include "lane_shape.h"
 #include "lane_target.h"
 
+#include <cstdint>
+#include <optional>
+
 namespace polder::compiler::workgroup {
 
 // The cost of a load or store of all lanes at any addresses. A masked one cannot be split into one access for each lane.
@@ -30,6 +33,7 @@ public:
 
 private:
     [[nodiscard]] bool is_linear(const llvm::Value* value);
+    [[nodiscard]] std::optional<int64_t> distance_of(const llvm::Value& value, unsigned depth = 0) const;
     [[nodiscard]] bool has_linear_operands(const llvm::Instruction& instruction);
     [[nodiscard]] bool is_row_of_its_own(const llvm::Instruction& access);
     [[nodiscard]] bool is_row_read_once(const llvm::Instruction& access);
