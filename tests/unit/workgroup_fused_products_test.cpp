@@ -21,12 +21,12 @@ template <class T>
 struct Bits;
 template <>
 struct Bits<float> {
-    using Whole = uint32_t;
+    using Representation = uint32_t;
     static constexpr unsigned mantissa = 23, exponent_max = 255;
 };
 template <>
 struct Bits<double> {
-    using Whole = uint64_t;
+    using Representation = uint64_t;
     static constexpr unsigned mantissa = 52, exponent_max = 2047;
 };
 
@@ -34,16 +34,17 @@ struct Bits<double> {
 template <class T>
 class Numbers {
 public:
-    using Whole = typename Bits<T>::Whole;
+    using Representation = typename Bits<T>::Representation;
 
     T next(unsigned exponent_low, unsigned exponent_high) {
-        const auto exponent = std::uniform_int_distribution<Whole>(exponent_low, exponent_high)(generator_);
-        Whole mantissa = std::uniform_int_distribution<Whole>(0, (Whole{1} << Bits<T>::mantissa) - 1)(generator_);
+        const auto exponent = std::uniform_int_distribution<Representation>(exponent_low, exponent_high)(generator_);
+        Representation mantissa =
+            std::uniform_int_distribution<Representation>(0, (Representation{1} << Bits<T>::mantissa) - 1)(generator_);
         if (generator_() % 2 == 0)
             mantissa = mantissa >> (Bits<T>::mantissa - 3) << (Bits<T>::mantissa - 3);
-        const Whole sign = generator_() % 2;
+        const Representation sign = generator_() % 2;
         return std::bit_cast<T>(
-            static_cast<Whole>(sign << (sizeof(T) * 8 - 1) | exponent << Bits<T>::mantissa | mantissa));
+            static_cast<Representation>(sign << (sizeof(T) * 8 - 1) | exponent << Bits<T>::mantissa | mantissa));
     }
 
     T anything() { return next(0, Bits<T>::exponent_max); }
@@ -92,8 +93,8 @@ Operands<T> operands() {
 
 template <class T>
 bool is_same(T x, T y) {
-    using Whole = typename Bits<T>::Whole;
-    return (std::isnan(x) && std::isnan(y)) || std::bit_cast<Whole>(x) == std::bit_cast<Whole>(y);
+    using Representation = typename Bits<T>::Representation;
+    return (std::isnan(x) && std::isnan(y)) || std::bit_cast<Representation>(x) == std::bit_cast<Representation>(y);
 }
 
 template <class T>
@@ -104,12 +105,12 @@ void expect_exact(const std::string& type, Lanes lanes) {
     // What remains is in a function for rare operands.
     EXPECT_FALSE(has(program, "@llvm.fma")) << program.optimised();
     const Operands<T> given = operands<T>();
-    const uint64_t n = given.a.size() / 64 * 64;
+    const uint64_t items = given.a.size() / 64 * 64;
     std::vector<T> out(given.a.size());
-    program.run({.global = {n, 1, 1}, .local = {64, 1, 1}},
+    program.run({.global = {items, 1, 1}, .local = {64, 1, 1}},
                 Arguments().add(given.a.data()).add(given.b.data()).add(given.c.data()).add(out.data()));
     int shown = 0;
-    for (size_t i = 0; i < n && shown < 10; ++i) {
+    for (size_t i = 0; i < items && shown < 10; ++i) {
         const T expected = std::fma(given.a[i], given.b[i], given.c[i]);
         EXPECT_TRUE(is_same(out[i], expected)) << given.a[i] << " * " << given.b[i] << " + " << given.c[i] << " gives "
                                                << out[i] << ", exactly " << expected << std::hexfloat;

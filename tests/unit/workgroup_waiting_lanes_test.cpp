@@ -8,7 +8,7 @@ namespace {
 
 constexpr const char* all_processors[] = {processor_with_512_bits, processor_with_256_bits, "x86-64-v2"};
 
-unsigned loops_with_lanes(const char* source, const char* processor) {
+unsigned loops_with_lanes_in_any_group(const char* source, const char* processor) {
     Compiled program(source, processor);
     EXPECT_EQ(program.prepare("k"), "");
     return program.result().lanes.loops;
@@ -39,7 +39,7 @@ TEST(WaitingLanes, InLoopsOfOwnLengthInEachOther_AreSlower) {
             force[i] = (float4)(fx, fy, fz, 0);
         })";
     for (const char* processor : all_processors)
-        EXPECT_EQ(loops_with_lanes(source, processor), 0U) << processor;
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
 }
 
 // Rays through a tree of boxes.
@@ -68,7 +68,7 @@ TEST(WaitingLanes, ThatWalkTreesWithStacksOfTheirOwn_AreSlower) {
             out[i] = best;
         })";
     for (const char* processor : all_processors)
-        EXPECT_EQ(loops_with_lanes(source, processor), 0U) << processor;
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
 }
 
 }  // namespace
