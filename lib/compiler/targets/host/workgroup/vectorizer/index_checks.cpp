@@ -7,18 +7,18 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr int64_t end = int64_t{1} << 31;
+constexpr int64_t indices_end = int64_t{1} << 31;
 
 // The range of a root from which no base plus an index leaves its range: at least `least`, and at most 2^31 - count - `above`.
 struct Roots {
-    int64_t least = -2 * end;
-    int64_t above = -2 * end;
+    int64_t least = -2 * indices_end;
+    int64_t above = -2 * indices_end;
 };
 
 llvm::Value* is_in_range(llvm::IRBuilder<>& at, llvm::Value& root, const Roots& roots, llvm::Value& limit) {
     llvm::Value* const number = at.CreateSExtOrTrunc(at.CreateFreeze(&root), at.getInt64Ty());
     llvm::Value* const most = at.CreateSub(&limit, llvm::ConstantInt::getSigned(at.getInt64Ty(), roots.above));
-    if (root.getType()->isIntegerTy(32) && roots.least <= -end)
+    if (root.getType()->isIntegerTy(32) && roots.least <= -indices_end)
         return at.CreateICmpSLE(number, most);
     if (roots.least == 0)
         return at.CreateICmpULE(number, most);
@@ -36,16 +36,16 @@ llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShape
         if (stride != 1) {  // so many steps may not fit at all
             llvm::Value* const steps = at.CreateMul(&count, at.getInt64(static_cast<uint64_t>(stride)));
             llvm::Value* const behind =
-                at.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, at.getInt64(end + 1), steps);
+                at.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, at.getInt64(indices_end + 1), steps);
             small = at.CreateAnd(small, at.CreateICmpULT(at.CreateFreeze(base), behind));
             continue;
         }
         const OffsetBase split = without_offset(*base);
         Roots& roots = groups[split.root];
-        roots.least = std::max(roots.least, (may_be_negative ? -end : 0) - split.offset);
+        roots.least = std::max(roots.least, (may_be_negative ? -indices_end : 0) - split.offset);
         roots.above = std::max(roots.above, split.offset);
     }
-    llvm::Value* const limit = at.CreateSub(at.getInt64(end), &count);
+    llvm::Value* const limit = at.CreateSub(at.getInt64(indices_end), &count);
     for (const auto& [root, roots] : groups)
         small = at.CreateAnd(small, is_in_range(at, *root, roots, *limit));
     return small;
