@@ -34,7 +34,7 @@ struct Bits<double> {
 template <class T>
 class Numbers {
 public:
-    using Representation = typename Bits<T>::Representation;
+    using Representation = Bits<T>::Representation;
 
     T next(unsigned exponent_low, unsigned exponent_high) {
         const auto exponent = std::uniform_int_distribution<Representation>(exponent_low, exponent_high)(generator_);
@@ -93,7 +93,7 @@ Operands<T> operands() {
 
 template <class T>
 bool is_same(T x, T y) {
-    using Representation = typename Bits<T>::Representation;
+    using Representation = Bits<T>::Representation;
     return (std::isnan(x) && std::isnan(y)) || std::bit_cast<Representation>(x) == std::bit_cast<Representation>(y);
 }
 
