@@ -77,12 +77,13 @@ llvm::Value* reduce_clusters(llvm::IRBuilder<>& at, const SubGroupOperation& ope
     return lanes;
 }
 
-// Moves whole lanes by indices. Indices that are known only at run time need a permutation instruction of the processor, or memory.
+// Moves whole lanes by indices. Indices that are known only at run time need a permutation instruction of the processor, or memory. Where the code that
+// computes them was skipped they are poison, which LLVM may take for any place in memory, also behind the operation that keeps the places small.
 class Permutation {
 public:
     Permutation(llvm::IRBuilder<>& at, llvm::Function& function, const SubGroupLanes& lanes, llvm::Value* indices)
         : at_(at), function_(function), count_(lanes.size), permutes_words_(lanes.permutes != Permutes::none),
-          indices_(at.CreateAnd(at.CreateZExtOrTrunc(indices, vector_of(at.getInt32Ty(), count_)),
+          indices_(at.CreateAnd(at.CreateZExtOrTrunc(frozen(at, indices), vector_of(at.getInt32Ty(), count_)),
                                 at.CreateVectorSplat(count_, at.getInt32(count_ - 1)))) {}
 
     llvm::Value* apply(llvm::Value* lanes) {
@@ -100,6 +101,9 @@ public:
 private:
     static constexpr unsigned part = 8;  // 32-bit words of a register that one instruction permutes
 
+    static llvm::Value* frozen(llvm::IRBuilder<>& at, llvm::Value* indices) {
+        return llvm::isa<llvm::Constant>(indices) ? indices : at.CreateFreeze(indices);
+    }
     static llvm::FixedVectorType* vector_of(llvm::Type* element, unsigned count) {
         return llvm::FixedVectorType::get(element, count);
     }
