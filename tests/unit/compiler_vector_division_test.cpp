@@ -87,5 +87,72 @@ TEST(VectorDivision, IsExact) {
     }
 }
 
+// Divisors whose factor has 64 and 65 bits, that are even, that are negative, and that have other signs than their factor.
+template <typename T>
+void expect_quotients_by_constants(const std::string& type) {
+    constexpr T least = std::numeric_limits<T>::min(), most = std::numeric_limits<T>::max();
+    std::vector<T> divisors{3,
+                            5,
+                            6,
+                            7,
+                            9,
+                            10,
+                            11,
+                            28,
+                            100,
+                            641,
+                            1461,
+                            86400,
+                            146097,
+                            most,
+                            least + 1,
+                            most - 1,
+                            static_cast<T>(4294967295),
+                            static_cast<T>(4294967297),
+                            1000000007,
+                            static_cast<T>(6700417),
+                            most / 3,
+                            most / 2 + 2};
+    if (std::numeric_limits<T>::is_signed)
+        for (size_t i = 0, n = divisors.size(); i < n; ++i)
+            divisors.push_back(static_cast<T>(-divisors[i]));
+    std::vector<T> a{
+        0, 1, 2, most, least, static_cast<T>(most - 1), static_cast<T>(least + 1), static_cast<T>(most / 2)};
+    std::mt19937_64 random(7);
+    for (unsigned i = 0; i < 200; ++i)
+        a.push_back(static_cast<T>(random() >> (i % 63)));
+    for (const T divisor : divisors)
+        for (const int factor : {1, 2, 3})
+            for (const int aside : {-1, 0, 1})
+                a.push_back(static_cast<T>(static_cast<uint64_t>(divisor) * static_cast<uint64_t>(factor) +
+                                           static_cast<uint64_t>(aside)));
+    a.resize(a.size() / 8 * 8);
+    std::string source = "kernel void k(global const " + type + "* a, global " + type + "* q, global " + type +
+                         "* r, ulong n) { size_t i = get_global_id(0); " + type + "8 x = vload8(i, a);\n";
+    for (size_t i = 0; i < divisors.size(); ++i) {
+        const std::string divisor = "(" + type + ")" + std::to_string(static_cast<uint64_t>(divisors[i])) + "UL";
+        const std::string place = "q + " + std::to_string(i) + " * n);";
+        source +=
+            "vstore8(x / " + divisor + ", i, " + place + " vstore8(x % " + divisor + ", i, r" + place.substr(1) + "\n";
+    }
+    const Outcome built = build(source + "}");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    const uint64_t n = a.size();
+    std::vector<T> q(n * divisors.size()), r(q.size());
+    Launch{built, "k"}.set(0, a.data()).set(1, q.data()).set(2, r.data()).set(3, n).run(n / 8, 1);
+    for (size_t d = 0; d < divisors.size(); ++d)
+        for (size_t i = 0; i < n; ++i) {
+            if (a[i] == least && divisors[d] == static_cast<T>(-1))
+                continue;
+            ASSERT_EQ(q[d * n + i], a[i] / divisors[d]) << a[i] << " / " << divisors[d];
+            ASSERT_EQ(r[d * n + i], a[i] % divisors[d]) << a[i] << " % " << divisors[d];
+        }
+}
+
+TEST(VectorDivision, OfLongsByConstants_IsExact) {
+    expect_quotients_by_constants<int64_t>("long");
+    expect_quotients_by_constants<uint64_t>("ulong");
+}
+
 }  // namespace
 }  // namespace polder::compiler::test

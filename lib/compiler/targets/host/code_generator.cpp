@@ -4,6 +4,7 @@
 
 #include "analyses.h"
 #include "bitcode_finalizer.h"
+#include "constant_division.h"
 #include "division_guard.h"
 #include "expected_places.h"
 #include "files/cache.h"
@@ -171,6 +172,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized) {
             shuffle_before_comparing(function);
             divide_vectors(function);
+            multiply_for_divisions(function, machine);
         }
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
