@@ -237,19 +237,7 @@ def arguments_of(np, kind, scalar, count, function, generator):
     return generator.uniform(low, high, count).astype(dtype)
 
 
-class Device:
-    def __init__(self):
-        import numpy
-        import pyopencl
-        self.cl, self.np = pyopencl, numpy
-        self.device = pyopencl.get_platforms()[0].get_devices()[0]
-        self.context = pyopencl.Context([self.device])
-        self.queue = pyopencl.CommandQueue(self.context)
-
-    def buffer(self, values):
-        flags = self.cl.mem_flags
-        return self.cl.Buffer(self.context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=values)
-
+class Device(math_functions.Device):
     def measure(self, group, index, scalar, width, seconds):
         """{kind: (nanoseconds per element, checksum of the results)}, or nothing where the program is refused."""
         np, function = self.np, functions(group)[index]
