@@ -11,11 +11,16 @@
 #include <llvm/Support/DivisionByConstantInfo.h>
 #include <llvm/Support/KnownBits.h>
 #include <llvm/Target/TargetMachine.h>
+#include <utility>
 
 namespace polder::compiler {
 namespace {
 
 constexpr unsigned element_bits = 64, half_bits = 32, elements_min = 4;
+
+bool is_signed(const llvm::Instruction& division) {
+    return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
+}
 
 // The divisor, where the instruction divides such vectors by a constant for which shifts are not enough.
 const llvm::APInt* divisor_of(const llvm::Instruction& instruction) {
@@ -27,9 +32,7 @@ const llvm::APInt* divisor_of(const llvm::Instruction& instruction) {
         llvm::PatternMatch::match(instruction.getOperand(1), llvm::PatternMatch::m_APInt(divisor));
     if (!is_by_constant || divisor->isZero())
         return nullptr;
-    const bool is_signed =
-        instruction.getOpcode() == llvm::Instruction::SDiv || instruction.getOpcode() == llvm::Instruction::SRem;
-    return (is_signed ? divisor->abs() : *divisor).isPowerOf2() ? nullptr : divisor;
+    return (is_signed(instruction) ? divisor->abs() : *divisor).isPowerOf2() ? nullptr : divisor;
 }
 
 class Quotient {
@@ -37,8 +40,8 @@ public:
     Quotient(llvm::Instruction& division, const llvm::APInt& divisor)
         : at_(&division), type_(division.getType()), divisor_(divisor) {}
 
-    llvm::Value* of(llvm::Value* numbers, bool is_signed, const llvm::KnownBits& known) {
-        return is_signed && (divisor_.isNegative() || !known.isNonNegative())
+    llvm::Value* of(llvm::Value* numbers, bool have_signs, const llvm::KnownBits& known) {
+        return have_signs && (divisor_.isNegative() || !known.isNonNegative())
                    ? of_signed(numbers)
                    : of_unsigned(numbers, known.countMinLeadingZeros());
     }
@@ -93,20 +96,18 @@ private:
 void multiply_for_divisions(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || !machine.getMCSubtargetInfo()->checkFeatures("+avx2"))
         return;
-    llvm::SmallVector<llvm::Instruction*> found;
+    llvm::SmallVector<std::pair<llvm::Instruction*, const llvm::APInt*>> found;
     for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (divisor_of(instruction) != nullptr)
-            found.push_back(&instruction);
-    for (llvm::Instruction* const division : found) {
-        const llvm::APInt& divisor = *divisor_of(*division);
-        const unsigned opcode = division->getOpcode();
-        const bool is_signed = opcode == llvm::Instruction::SDiv || opcode == llvm::Instruction::SRem;
-        const bool is_quotient = opcode == llvm::Instruction::SDiv || opcode == llvm::Instruction::UDiv;
+        if (const llvm::APInt* const divisor = divisor_of(instruction))
+            found.emplace_back(&instruction, divisor);
+    for (const auto& [division, divisor] : found) {
+        const bool is_quotient =
+            division->getOpcode() == llvm::Instruction::SDiv || division->getOpcode() == llvm::Instruction::UDiv;
         const llvm::KnownBits known = llvm::computeKnownBits(
             division->getOperand(0), llvm::SimplifyQuery(function.getParent()->getDataLayout(), division));
         llvm::IRBuilder<> at(division);
         llvm::Value* const numbers = at.CreateFreeze(division->getOperand(0));  // used more than once
-        llvm::Value* const quotients = Quotient(*division, divisor).of(numbers, is_signed, known);
+        llvm::Value* const quotients = Quotient(*division, *divisor).of(numbers, is_signed(*division), known);
         division->replaceAllUsesWith(
             is_quotient ? quotients : at.CreateSub(numbers, at.CreateMul(quotients, division->getOperand(1))));
         division->eraseFromParent();

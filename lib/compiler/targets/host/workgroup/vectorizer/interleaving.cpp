@@ -49,11 +49,11 @@ public:
     // The same for a loop that lanes leave at different times: it runs until the last of twice as many lanes has left, which takes a tenth longer where they
     // compute an escape time. Masks are further work.
     unsigned vectors_of_search() {
-        constexpr double work_of_masks = 2, enough = 1.5;
+        constexpr double work_of_masks = 2;
         if (loads_of_target_ != Loads::scarce || !is_left_by_some() || !count_body() || accesses_of_one_ > 0)
             return 1;
         work_ += work_of_masks;
-        return longest_chain() >= enough * work_ && have_registers(2) ? 2 : 1;
+        return longest_chain() >= waiting_ratio * work_ && have_registers(2) ? 2 : 1;
     }
 
     // Whether `vectors` vectors can run at once, and registers hold their values.
@@ -64,6 +64,7 @@ public:
 
 private:
     static constexpr size_t temporaries = 2;
+    static constexpr double waiting_ratio = 1.5;  // of a chain to the work, from which two vectors gain
 
     bool count_all() { return is_left_by_all_at_once() && count_body(); }
 
@@ -79,7 +80,7 @@ private:
     // what all lanes share, which does not become more with more vectors, is counted, too.
     [[nodiscard]] bool is_waiting(unsigned vectors) {
         const double shared = 0.5 * static_cast<double>(shared_in_loop_.size());
-        return longest_chain() >= 2 * vectors * work_ || longest_chain() >= 1.5 * (vectors * work_ + shared);
+        return longest_chain() >= 2 * vectors * work_ || longest_chain() >= waiting_ratio * (vectors * work_ + shared);
     }
 
     // Whether at least as many operands are loaded as instructions compute, and most of them are the same for all lanes: two vectors share those.
