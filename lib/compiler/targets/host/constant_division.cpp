@@ -1,6 +1,8 @@
 // The factors and shifts are those of Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), which LLVM computes.
 #include "constant_division.h"
 
+#include "workgroup/work_items/division_kinds.h"
+
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -18,10 +20,6 @@ namespace {
 
 constexpr unsigned element_bits = 64, half_bits = 32, elements_min = 4;
 
-bool is_signed(const llvm::Instruction& division) {
-    return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
-}
-
 // The divisor, where the instruction divides such vectors by a constant for which shifts are not enough.
 const llvm::APInt* divisor_of(const llvm::Instruction& instruction) {
     const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
@@ -32,7 +30,7 @@ const llvm::APInt* divisor_of(const llvm::Instruction& instruction) {
         llvm::PatternMatch::match(instruction.getOperand(1), llvm::PatternMatch::m_APInt(divisor));
     if (!is_by_constant || divisor->isZero())
         return nullptr;
-    return (is_signed(instruction) ? divisor->abs() : *divisor).isPowerOf2() ? nullptr : divisor;
+    return (is_signed_division(instruction.getOpcode()) ? divisor->abs() : *divisor).isPowerOf2() ? nullptr : divisor;
 }
 
 class Quotient {
@@ -40,8 +38,8 @@ public:
     Quotient(llvm::Instruction& division, const llvm::APInt& divisor)
         : at_(&division), type_(division.getType()), divisor_(divisor) {}
 
-    llvm::Value* of(llvm::Value* numbers, bool have_signs, const llvm::KnownBits& known) {
-        return have_signs && (divisor_.isNegative() || !known.isNonNegative())
+    llvm::Value* of(llvm::Value* numbers, bool is_signed, const llvm::KnownBits& known) {
+        return is_signed && (divisor_.isNegative() || !known.isNonNegative())
                    ? of_signed(numbers)
                    : of_unsigned(numbers, known.countMinLeadingZeros());
     }
@@ -101,15 +99,15 @@ void multiply_for_divisions(llvm::Function& function, const llvm::TargetMachine&
         if (const llvm::APInt* const divisor = divisor_of(instruction))
             found.emplace_back(&instruction, divisor);
     for (const auto& [division, divisor] : found) {
-        const bool is_quotient =
-            division->getOpcode() == llvm::Instruction::SDiv || division->getOpcode() == llvm::Instruction::UDiv;
         const llvm::KnownBits known = llvm::computeKnownBits(
             division->getOperand(0), llvm::SimplifyQuery(function.getParent()->getDataLayout(), division));
         llvm::IRBuilder<> at(division);
         llvm::Value* const numbers = at.CreateFreeze(division->getOperand(0));  // used more than once
-        llvm::Value* const quotients = Quotient(*division, *divisor).of(numbers, is_signed(*division), known);
-        division->replaceAllUsesWith(
-            is_quotient ? quotients : at.CreateSub(numbers, at.CreateMul(quotients, division->getOperand(1))));
+        llvm::Value* const quotients =
+            Quotient(*division, *divisor).of(numbers, is_signed_division(division->getOpcode()), known);
+        division->replaceAllUsesWith(is_remainder(division->getOpcode())
+                                         ? at.CreateSub(numbers, at.CreateMul(quotients, division->getOperand(1)))
+                                         : quotients);
         division->eraseFromParent();
     }
 }

@@ -2,6 +2,8 @@
 // with 0 need no division.
 #include "division_guard.h"
 
+#include "workgroup/work_items/division_kinds.h"
+
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
@@ -15,10 +17,6 @@ namespace polder::compiler {
 namespace {
 
 using namespace llvm::PatternMatch;
-
-bool is_signed(const llvm::BinaryOperator& division) {
-    return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
-}
 
 bool is_division(const llvm::Instruction& instruction) {
     switch (instruction.getOpcode()) {
@@ -53,7 +51,8 @@ void guard(llvm::BinaryOperator& division) {
     llvm::Value* divisor = division.getOperand(1);
     const llvm::SimplifyQuery query(division.getModule()->getDataLayout(), &division);
     const bool may_be_zero = !llvm::isKnownNonZero(divisor, query);
-    const bool may_overflow = is_signed(division) && !llvm::computeKnownBits(divisor, query).isNonNegative();
+    const bool may_overflow =
+        is_signed_division(division.getOpcode()) && !llvm::computeKnownBits(divisor, query).isNonNegative();
     if (is_harmless_constant(*divisor) || (!may_be_zero && !may_overflow))
         return;
     llvm::IRBuilder<> builder(&division);

@@ -7,6 +7,8 @@
 // of a number so large that the last bit of the sum is worth 1; the sum's low bits are the whole number.
 #include "lane_division.h"
 
+#include "targets/host/workgroup/work_items/division_kinds.h"
+
 namespace polder::compiler::workgroup {
 
 namespace {
@@ -15,7 +17,7 @@ class Quotients {
 public:
     Quotients(llvm::IRBuilder<>& builder, const LaneDivision& division)
         : builder_(builder), division_(division), type_(llvm::cast<llvm::FixedVectorType>(division.numbers->getType())),
-          is_signed_(division.opcode == llvm::Instruction::SDiv || division.opcode == llvm::Instruction::SRem),
+          is_signed_(is_signed_division(division.opcode)),
           converts_signed_(is_signed_ || division.are_positive || type_->getScalarSizeInBits() < word_bits) {}
 
     // `numbers`: as the division's.
@@ -85,11 +87,11 @@ bool is_divided_in_lanes(const llvm::Type& type) {
 }
 
 llvm::Value* divide_lanes(llvm::IRBuilder<>& builder, const LaneDivision& division) {
-    const bool is_remainder = division.opcode == llvm::Instruction::SRem || division.opcode == llvm::Instruction::URem;
+    const bool wants_rest = is_remainder(division.opcode);
     // A remainder uses them twice.
-    llvm::Value* const numbers = is_remainder ? builder.CreateFreeze(division.numbers) : division.numbers;
+    llvm::Value* const numbers = wants_rest ? builder.CreateFreeze(division.numbers) : division.numbers;
     llvm::Value* const quotients = Quotients(builder, division).of(numbers);
-    if (!is_remainder)
+    if (!wants_rest)
         return quotients;
     return builder.CreateSub(numbers, builder.CreateMul(quotients, division.divisors));
 }

@@ -3,6 +3,7 @@
 // their absolute values. Operands of fewer than 32 bits are extended.
 #include "uniform_division.h"
 
+#include "division_kinds.h"
 #include "hoisting.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -16,14 +17,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-bool is_signed(const llvm::BinaryOperator& division) {
-    return division.getOpcode() == llvm::Instruction::SDiv || division.getOpcode() == llvm::Instruction::SRem;
-}
-
-bool is_remainder(const llvm::BinaryOperator& division) {
-    return division.getOpcode() == llvm::Instruction::SRem || division.getOpcode() == llvm::Instruction::URem;
-}
 
 // `instruction` as a division or remainder by a variable of at most 64 bits; null for any other instruction. Vectors of 64-bit numbers are not
 // changed, because their reciprocals would need divisions of vectors of 128-bit numbers.
@@ -48,7 +41,7 @@ public:
 
     // The value that replaces `division`.
     llvm::Value* quotient_or_remainder(llvm::BinaryOperator& division) {
-        const bool with_sign = is_signed(division);
+        const bool with_sign = is_signed_division(division.getOpcode());
         llvm::IRBuilder<> here(&division);
         llvm::Type* const narrow = division.getType();
         llvm::Type* const type = narrow->getWithNewBitWidth(narrow->getScalarSizeInBits() <= 32 ? 32 : 64);
@@ -59,12 +52,13 @@ public:
         llvm::Value* const dividend = extended(here, division.getOperand(0));
         llvm::Value* const size = with_sign ? absolute(here, dividend) : dividend;
         llvm::Value* result = quotient(here, size, by);
-        if (is_remainder(division))
+        if (is_remainder(division.getOpcode()))
             result = here.CreateSub(size, here.CreateMul(result, by.divisor));
         if (with_sign) {
             // The remainder has the dividend's sign, the quotient is negative when one of the operands is.
-            llvm::Value* const negative =
-                is_remainder(division) ? dividend : here.CreateXor(dividend, extended(at_, division.getOperand(1)));
+            llvm::Value* const negative = is_remainder(division.getOpcode())
+                                              ? dividend
+                                              : here.CreateXor(dividend, extended(at_, division.getOperand(1)));
             llvm::Value* const sign = marked(here.CreateAShr(negative, bits_of(type) - 1));
             result = here.CreateSub(here.CreateXor(result, sign), sign);
         }
