@@ -1,9 +1,10 @@
-// HostKernel: a loaded work-group function, with the time per work-item that earlier launches took.
+// HostKernel: a loaded work-group function with its other forms, and the time per work-item that earlier launches took.
 //
 // Made by Device::load of host-executed devices. Any thread.
 #pragma once
 
 #include <atomic>
+#include <host/code_contest.h>
 #include <host/launch_width.h>
 #include <polder/driver.h>
 
@@ -15,12 +16,15 @@ public:
         : LoadedKernel({.local_bytes = loaded.local_bytes,
                         .private_bytes_per_work_item = loaded.private_bytes_per_work_item,
                         .preferred_multiple = loaded.preferred_multiple}),
-          code(loaded) {}
+          code(loaded), contest(code) {}
 
     // out_of_resources when the kernel needs more stack than workers have.
     [[nodiscard]] static Result<std::unique_ptr<driver::LoadedKernel>> load(const driver::HostCode& code);
 
-    const driver::HostCode code;
+    void offer(std::unique_ptr<driver::OtherForms> forms) override { contest.offer(std::move(forms)); }
+
+    const driver::HostCode code;  // as planned
+    mutable CodeContest contest;
 
     // Moving average of nanoseconds for one work-item on one thread; 0 before the first launch.
     [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }
@@ -31,10 +35,21 @@ public:
             item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
     }
 
+    // Whether the time of this launch is to be measured, of launches that are not measured otherwise: one of `times_every`.
+    static constexpr uint32_t times_every = 16;
+    [[nodiscard]] bool times_this() const {
+        if (!contest.wants_times())
+            return false;
+        const uint32_t launches = launches_.load(std::memory_order_relaxed) + 1;
+        launches_.store(launches, std::memory_order_relaxed);
+        return launches % times_every == 0;
+    }
+
     mutable LaunchWidth width;
 
 private:
     mutable std::atomic<float> item_ns_{0};
+    mutable std::atomic<uint32_t> launches_{0};
 };
 
 }  // namespace polder::devices

@@ -1,6 +1,7 @@
 // The time per work-group is estimated from earlier launches of the kernel. A launch that is expected to be short runs on this thread alone;
 // when it takes longer, the rest is shared with other threads. A longer launch, or one of unknown length,
-// is shared at once with as many threads as make it faster (threads_that_pay).
+// is shared at once with as many threads as make it faster (threads_that_pay). While the kernel's code is measured beside another form of it (code_contest.h), a
+// thread executes pieces of its share in both forms in turns; a launch that is too small for that is executed in one form.
 #include <algorithm>
 #include <host/block_run.h>
 #include <host/clock.h>
@@ -20,6 +21,10 @@ constexpr float alone_ns = 8'000;
 constexpr float thread_share_ns = 5'000;
 // A chunk of work-groups takes about this long, where groups are smaller.
 constexpr float chunk_ns = 4'000;
+// So does a piece that is executed in one of two forms.
+constexpr float piece_ns = 20'000;
+// Launches with fewer work-groups are executed in one form.
+constexpr uint64_t groups_to_divide = 8;
 
 struct GroupId {
     uint64_t id[3];
@@ -38,9 +43,8 @@ struct GroupId {
     }
 };
 
-void run_groups(void* context, UnitRange groups, Workspace& workspace) {
-    const auto& launch = *static_cast<const LaunchRecord*>(context);
-    const WorkGroupFunction function = launch.kernel->code.function;
+void run_groups(const LaunchRecord& launch, const driver::HostCode& code, UnitRange groups, Workspace& workspace) {
+    const WorkGroupFunction function = code.function;
     GroupId group(groups.begin, launch.context.num_groups);
     fault_report::prepare_thread();
     running_groups = {launch.kernel, group.id};
@@ -52,13 +56,64 @@ void run_groups(void* context, UnitRange groups, Workspace& workspace) {
     running_groups.kernel = nullptr;
 }
 
+uint64_t groups_in(float ns, float group_ns) {
+    return static_cast<uint64_t>(std::max(1.0f, ns / std::max(group_ns, 0.01f)));
+}
+
+uint64_t ns_of_groups(const LaunchRecord& launch, const driver::HostCode& code, UnitRange groups,
+                      Workspace& workspace) {
+    const uint64_t began_ns = now_ns();
+    run_groups(launch, code, groups, workspace);
+    return now_ns() - began_ns;
+}
+
+// Executes pairs of pieces with as many groups, each pair in both forms.
+void run_in_turns(const LaunchRecord& launch, UnitRange groups, Workspace& workspace, float group_ns) {
+    using First = CodeContest::First;
+    CodeContest& contest = launch.kernel->contest;
+    const uint64_t step = groups_in(piece_ns, group_ns);
+    for (uint64_t begin = groups.begin; begin < groups.end;) {
+        const uint64_t piece = std::min(step, (groups.end - begin) / 2);
+        if (piece == 0) {
+            run_groups(launch, *launch.code, {begin, groups.end}, workspace);
+            return;
+        }
+        const First first = contest.first();
+        const bool is_code_first = first == First::current;
+        const UnitRange halves[] = {{begin, begin + piece}, {begin + piece, begin + 2 * piece}};
+        const uint64_t before =
+            ns_of_groups(launch, is_code_first ? *launch.code : *launch.rival, halves[0], workspace);
+        const uint64_t after = ns_of_groups(launch, is_code_first ? *launch.rival : *launch.code, halves[1], workspace);
+        contest.add({launch.code, launch.rival}, first, is_code_first ? before : after, is_code_first ? after : before);
+        begin += 2 * piece;
+    }
+}
+
+// Executes the groups that a thread has taken.
+void run_share(const LaunchRecord& launch, UnitRange groups, Workspace& workspace, float group_ns) {
+    if (launch.rival != nullptr) [[unlikely]]
+        run_in_turns(launch, groups, workspace, group_ns);
+    else
+        run_groups(launch, *launch.code, groups, workspace);
+}
+
 Workspace::Growth prepare(void* context, Workspace& workspace) {
     const auto& launch = *static_cast<const LaunchRecord*>(context);
     return workspace.prepare(launch.local_bytes, launch.scratch_bytes);
 }
 
-uint64_t groups_in(float ns, float group_ns) {
-    return static_cast<uint64_t>(std::max(1.0f, ns / std::max(group_ns, 0.01f)));
+void report_work(const LaunchRecord& launch, uint64_t ns) {
+    if (launch.kernel->contest.wants_times())
+        launch.kernel->contest.worked(ns);
+}
+
+// Executes a launch of one group, or on a device with one thread. Reading the clock takes as long as a small group, so few launches are measured.
+void run_here(const LaunchRecord& launch, Workspace& workspace) {
+    const UnitRange all{0, launch.group_count};
+    if (launch.kernel->times_this()) [[unlikely]]
+        report_work(launch, HostKernel::times_every * ns_of_groups(launch, *launch.code, all, workspace));
+    else
+        run_groups(launch, *launch.code, all, workspace);
 }
 
 // Executes groups on this thread as long as that is faster than waking other threads. Returns how many it has executed.
@@ -69,27 +124,29 @@ uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
     float elapsed_ns = 0;
     while (done < launch.group_count && elapsed_ns < alone_ns) {
         const uint64_t end = std::min(launch.group_count, done + chunk);
-        run_groups(&launch, {done, end}, workspace);
+        run_groups(launch, *launch.code, {done, end}, workspace);
         done = end;
         elapsed_ns = static_cast<float>(now_ns() - began_ns);
     }
     launch.kernel->learn(elapsed_ns / static_cast<float>(done * launch.items_per_group));
+    report_work(launch, static_cast<uint64_t>(elapsed_ns));
     return done;
 }
 
 // A launch on several threads, and the sum of the time that they spent in it.
 struct SharedLaunch {
     LaunchRecord& launch;
+    float group_ns = 0;
     std::atomic<uint64_t> thread_ns{0};
 };
 
 void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Workspace& workspace, float group_ns) {
-    SharedLaunch shared{launch};
+    SharedLaunch shared{launch, group_ns};
     const uint64_t count = launch.group_count - first;
     const auto run = [](void* context, UnitRange groups, Workspace& own) {
         auto& all = *static_cast<SharedLaunch*>(context);
         const uint64_t began_ns = now_ns();
-        run_groups(&all.launch, groups, own);
+        run_share(all.launch, groups, own, all.group_ns);
         all.thread_ns.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
     };
     const auto prepare_shared = [](void* context, Workspace& own) {
@@ -98,16 +155,21 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
     const LaunchWidth::Choice width = launch.kernel->width.choose(threads_that_pay(group_ns, count, pool.width()),
                                                                   count, group_ns * static_cast<float>(count));
     const uint64_t began_ns = width.is_observed ? now_ns() : 0;
+    // A chunk in two forms has a piece for each.
+    const uint64_t chunk_min = group_ns == 0             ? 1
+                               : launch.rival != nullptr ? 2 * groups_in(piece_ns, group_ns)
+                                                         : groups_in(chunk_ns, group_ns);
     ParallelTask task({.units = {first, launch.group_count},
-                       .chunk_min = group_ns == 0 ? 1 : groups_in(chunk_ns, group_ns),
+                       .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (2 * width.threads))),
                        .threads_max = width.threads,
                        .parts = pool.nodes()},
                       &shared, run, prepare_shared);
     pool.run(task, workspace);
     if (width.is_observed)
         launch.kernel->width.observe(width, static_cast<float>(now_ns() - began_ns));
-    launch.kernel->learn(static_cast<float>(shared.thread_ns.load(std::memory_order_relaxed)) /
-                         static_cast<float>(count * launch.items_per_group));
+    const uint64_t thread_ns = shared.thread_ns.load(std::memory_order_relaxed);
+    launch.kernel->learn(static_cast<float>(thread_ns) / static_cast<float>(count * launch.items_per_group));
+    report_work(launch, thread_ns);
 }
 
 // Separate from execute_launch, because few kernels enqueue blocks.
@@ -138,7 +200,6 @@ void set_range(LaunchRecord& launch, const LaunchRange& range) {
 void set_memory(LaunchRecord& launch, uint64_t local_bytes) {
     launch.local_bytes = local_bytes;
     launch.context.local_bytes = static_cast<uint32_t>(local_bytes);
-    launch.scratch_bytes = launch.kernel->code.scratch_bytes_per_work_item * launch.items_per_group + 4096;
 }
 
 uint32_t threads_that_pay(float group_ns, uint64_t group_count, uint32_t threads_max) {
@@ -157,23 +218,46 @@ bool is_large(const LaunchRecord& launch) {
     return item_ns * static_cast<float>(launch.group_count * launch.items_per_group) > 2 * alone_ns;
 }
 
-Status execute_kernel(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+Status execute_code(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
     if (prepare(&launch, workspace) != Workspace::Growth::enough)
         return Status::out_of_resources;
-    if (launch.group_count == 1) {
-        run_groups(&launch, {0, 1}, workspace);
-    } else {
-        const float group_ns = launch.kernel->item_ns() * static_cast<float>(launch.items_per_group);
-        uint64_t done = 0;
-        const float total_ns = group_ns * static_cast<float>(launch.group_count);
-        if (pool.width() == 1)
-            run_groups(&launch, {0, done = launch.group_count}, workspace);
-        else if (group_ns != 0 && total_ns < 2 * alone_ns)
-            done = run_alone(launch, workspace, group_ns);
-        if (done < launch.group_count)
-            run_together(launch, done, pool, workspace, group_ns);
+    const float group_ns = launch.kernel->item_ns() * static_cast<float>(launch.items_per_group);
+    if (launch.group_count == 1 || (pool.width() == 1 && launch.rival == nullptr)) {
+        run_here(launch, workspace);
+        return Status::success;
     }
+    const float total_ns = group_ns * static_cast<float>(launch.group_count);
+    uint64_t done = 0;
+    if (group_ns != 0 && total_ns < 2 * alone_ns)
+        done = run_alone(launch, workspace, group_ns);
+    if (done < launch.group_count)
+        run_together(launch, done, pool, workspace, group_ns);
     return Status::success;
+}
+
+// Executes the launch while its code is measured beside another form.
+[[gnu::noinline]] Status execute_in_forms(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+    CodeContest& contest = launch.kernel->contest;
+    const CodeContest::Turn turn{launch.code, launch.rival};
+    const float all_ns = launch.kernel->item_ns() * static_cast<float>(launch.group_count * launch.items_per_group);
+    if (launch.group_count >= groups_to_divide && (all_ns == 0 || all_ns >= 4 * piece_ns))
+        return execute_code(launch, pool, workspace);
+    launch.code = &contest.whole(turn, launch.group_count);
+    launch.rival = nullptr;
+    const uint64_t began_ns = now_ns();
+    const Status status = execute_code(launch, pool, workspace);
+    contest.add_whole(turn, *launch.code, launch.group_count, now_ns() - began_ns);
+    return status;
+}
+
+Status execute_kernel(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {
+    const CodeContest::Turn turn = launch.kernel->contest.turn(launch.stack_bytes);
+    launch.code = turn.code;
+    launch.rival = turn.rival;
+    const uint64_t scratch = std::max(turn.code->scratch_bytes_per_work_item,
+                                      turn.rival ? turn.rival->scratch_bytes_per_work_item : uint64_t{0});
+    launch.scratch_bytes = scratch * launch.items_per_group + 4096;
+    return turn.rival ? execute_in_forms(launch, pool, workspace) : execute_code(launch, pool, workspace);
 }
 
 Status execute_launch(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace) {

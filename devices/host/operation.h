@@ -45,6 +45,8 @@ struct FillRecord : Operation {
 
 struct LaunchRecord : Operation {
     const HostKernel* kernel = nullptr;
+    const driver::HostCode* code = nullptr;  // what is executed; chosen when execution begins
+    const driver::HostCode* rival = nullptr;  // to be measured beside `code` (code_contest.h), or null
     const std::byte* arguments = nullptr;
     uint64_t group_count = 0;
     uint64_t items_per_group = 0;

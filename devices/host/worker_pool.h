@@ -88,6 +88,8 @@ public:
     [[nodiscard]] uint32_t spins() const { return spins_; }
 
     static constexpr size_t stack_bytes = size_t{16} << 20;
+    // Of this, a work-group function may use so much; the executor itself needs the rest.
+    static constexpr size_t kernel_stack_bytes = stack_bytes - (size_t{256} << 10);
 
 private:
     friend class BlockingSection;

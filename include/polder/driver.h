@@ -107,12 +107,31 @@ struct FillOperation {
     std::span<const std::byte> pattern;  // 1, 2, 4, ... 128 bytes; copied by the call
 };
 
+// Other forms of one kernel's code for the host, which compute the same and may be faster. A driver may have them made and measure them. They are
+// numbered in the order in which they should be measured. Any thread.
+class OtherForms {
+public:
+    virtual ~OtherForms() = default;
+    [[nodiscard]] virtual size_t count() const = 0;
+    [[nodiscard]] virtual const char* name(size_t form) const = 0;  // for messages
+    // Makes the code on another thread, and returns at once. Does nothing when that was requested before.
+    virtual void request(size_t form) noexcept = 0;
+    // Nothing before it was made. Null when there is none: it cannot be made, it would be the same code, or a measurement showed that it is slower.
+    [[nodiscard]] virtual std::optional<const HostCode*> made(size_t form) const = 0;
+    // The form takes this part of the time of the best code until then.
+    virtual void measured(size_t form, float time) = 0;
+    // All forms were measured, and this one is faster than the code that was loaded.
+    virtual void settled(size_t form) = 0;
+};
+
 // Loaded machine code of one kernel on one device. The caller destroys it only after all its launches are complete. Any thread.
 class LoadedKernel {
 public:
     explicit LoadedKernel(const KernelLimits& limits) : limits_(limits) {}
     virtual ~LoadedKernel() = default;
     [[nodiscard]] const KernelLimits& limits() const { return limits_; }
+    // Called before the first launch, if there are other forms.
+    virtual void offer(std::unique_ptr<OtherForms>) {}
 
 private:
     const KernelLimits limits_;

@@ -54,6 +54,10 @@ constexpr Option table[] = {
     {"POLDER_QUICK_CODE", Kind::flag, &Values::quick_code, "1", "1",
      "Compile a small kernel with hardly any optimisation for launches with little work on processors. With `0`, "
      "the code of all launches is optimised, as tests of that code need it. The results are the same."},
+    {"POLDER_OTHER_FORMS", Kind::flag, &Values::other_forms, "1", "1",
+     "When a kernel has worked for long, compile it in other forms on another thread (fewer or more vectors at once, "
+     "without lanes), measure each beside the first one in its launches, and keep the fastest. The results are the "
+     "same. With `0`, kernels keep the form that the compiler has planned."},
     {"POCL_MEMORY_LIMIT", Kind::gibibytes, &Values::memory_limit_bytes, "", "what the device has",
      "The most memory that the `cpu` device offers and that buffers take on the host, in GiB, or with a suffix: "
      "`512M`, "
@@ -274,6 +278,7 @@ const std::string& cache_directory() { return current().cache_directory; }
 bool kernel_cache() { return current().kernel_cache; }
 bool early_code() { return current().early_code; }
 bool quick_code() { return current().quick_code; }
+bool other_forms() { return current().other_forms; }
 std::optional<uint64_t> memory_limit_bytes() { return current().memory_limit_bytes; }
 std::optional<uint32_t> cpu_max_compute_units() { return current().cpu_max_compute_units; }
 std::optional<uint32_t> max_compute_units() { return current().max_compute_units; }

@@ -17,6 +17,7 @@ struct Values {
     bool kernel_cache = true;
     bool early_code = true;
     bool quick_code = true;
+    bool other_forms = true;
     std::optional<uint64_t> memory_limit_bytes;
     std::optional<uint32_t> cpu_max_compute_units;
     std::optional<uint32_t> max_compute_units;

@@ -172,6 +172,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
         options.local_size = local_size;
     options.ends = ends;
     options.lanes = lanes;
+    options.vectors = vectors_;
     auto made = make_work_group_function(*function, options);
     if (!made)
         return llvm::toString(made.takeError());

@@ -71,6 +71,8 @@ public:
                                       std::array<uint64_t, 3> local_size = {},
                                       WorkGroupOptions::Ends ends = WorkGroupOptions::Ends::ragged,
                                       Lanes lanes = Lanes::where_they_pay);
+    // For the functions that are prepared from now on: WorkGroupOptions::vectors.
+    void run_at_once(unsigned vectors) { vectors_ = vectors; }
     [[nodiscard]] const WorkGroupResult& result() const { return result_; }
     // Runs the function last prepared over a whole range.
     void run(const Range& range, const Arguments& arguments) const;
@@ -82,6 +84,7 @@ private:
     std::unique_ptr<State> state_;
     std::string bitcode_;
     std::string optimised_;
+    unsigned vectors_ = 0;
     WorkGroupResult result_;
     WorkGroupFunction function_ = nullptr;
 };

@@ -14,6 +14,11 @@ namespace {
 
 constexpr uint32_t kernels_of_a_source = 25;
 
+struct WantedLanes {
+    Lanes lanes = Lanes::wherever_possible;
+    unsigned vectors = 0;  // as in WorkGroupOptions
+};
+
 struct Launch {
     Range range;
     bool is_specialised;
@@ -39,8 +44,9 @@ Launch launch_of(uint32_t seed, Lanes lanes) {
 
 // Empty when the kernel computes what the program does.
 std::string compare(const MemoryProgram& program, uint32_t seed, Compiled& compiled, const std::string& kernel,
-                    Lanes lanes) {
-    const Launch launch = launch_of(seed, lanes);
+                    WantedLanes wanted) {
+    const Launch launch = launch_of(seed, wanted.lanes);
+    compiled.run_at_once(wanted.vectors);
     if (std::string problem =
             compiled.prepare(kernel, launch.is_specialised, launch.range.local, launch.ends, launch.lanes);
         !problem.empty())
@@ -61,11 +67,11 @@ std::string kind_of(const std::string& problem) { return problem.substr(0, probl
 
 // The smaller program that still fails in the same way.
 std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& processor, const std::string& problem,
-                      Lanes lanes) {
+                      WantedLanes wanted) {
     program.minimise([&] {
         const std::string now = polder::test::checked_apart([&] {
             Compiled compiled(program.text("k"), processor);
-            return compare(program, seed, compiled, "k", lanes);
+            return compare(program, seed, compiled, "k", wanted);
         });
         return kind_of(now) == kind_of(problem);
     });
@@ -77,7 +83,7 @@ using Structures = MemoryProgram::Structures;
 enum class Guards : uint8_t { none, used };
 
 void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none,
-                  Guards guards = Guards::none, Lanes lanes = Lanes::wherever_possible) {
+                  Guards guards = Guards::none, WantedLanes wanted = {}) {
     if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
         char* end = nullptr;
         first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
@@ -100,11 +106,11 @@ void expect_right(uint32_t first, uint32_t count, const char* processor, Structu
         for (uint32_t i = 0; i < here; ++i) {
             const uint32_t seed = first + done + i;
             const std::string problem = polder::test::checked_apart(
-                [&] { return compare(*programs[i], seed, compiled, "k" + std::to_string(i), lanes); });
+                [&] { return compare(*programs[i], seed, compiled, "k" + std::to_string(i), wanted); });
             if (problem.empty())
                 continue;
             std::fprintf(stderr, "seed %u %s; taking statements away\n", seed, problem.c_str());
-            FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem, lanes);
+            FAIL() << problem << ", seed " << seed << "\n" << minimised(*programs[i], seed, processor, problem, wanted);
         }
     }
 }
@@ -159,7 +165,7 @@ TEST(WorkGroupMemory, GuardsWithVectorsOf128Bits) {
 TEST(WorkGroupMemory, StructuresWithVectorsOf128Bits) { expect_right(32001, 100, "x86-64-v2", Structures::used); }
 
 void expect_whole_vectors_right(uint32_t first, uint32_t count, const char* processor) {
-    expect_right(first, count, processor, Structures::vectors, Guards::none, Lanes::with_whole_vectors);
+    expect_right(first, count, processor, Structures::vectors, Guards::none, {.lanes = Lanes::with_whole_vectors});
 }
 
 // Each explicit vector stays whole in lanes: work-items' vectors are side by side in a register.
@@ -183,6 +189,27 @@ TEST(WorkGroupMemory, SplitVectorsWithVectorsOf512Bits) {
         GTEST_SKIP() << "needs a processor like Skylake's server";
     expect_right(38001, 100, "x86-64-v4", Structures::vectors);
 }
+
+void expect_several_vectors_right(uint32_t first, uint32_t count, const char* processor) {
+    expect_right(first, count, processor, Structures::none, Guards::none, {.vectors = 2});
+    expect_right(first + 1000, count / 2, processor, Structures::used, Guards::none, {.vectors = 2});
+    expect_right(first + 2000, count, processor, Structures::none, Guards::used, {.vectors = 4});
+    expect_right(first + 3000, count / 2, processor, Structures::vectors, Guards::none, {.vectors = 2});
+}
+
+TEST(WorkGroupMemory, SeveralVectorsOf512Bits) {
+    if (!has_512_bits())
+        GTEST_SKIP() << "needs a processor like Skylake's server";
+    expect_several_vectors_right(41001, 40, "x86-64-v4");
+}
+
+TEST(WorkGroupMemory, SeveralVectorsOf256Bits) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("bmi2"))
+        GTEST_SKIP() << "needs a processor like Haswell";
+    expect_several_vectors_right(45001, 24, "haswell");
+}
+
+TEST(WorkGroupMemory, SeveralVectorsOf128Bits) { expect_several_vectors_right(49001, 24, "x86-64-v2"); }
 
 // In a work-group of a known size, a multiple of an id was extended from 32 bits with a step, but its first half, a shift, had none.
 TEST(WorkGroupMemory, ExtendedMultiplesOfIdsWithVectorsOf256Bits) {

@@ -408,7 +408,7 @@ Seeds seeds_or(Seeds result) {
 using SubGroups = Generator::SubGroups;
 using KeptValues = Generator::KeptValues;
 
-enum class Code : uint8_t { lanes, quick };
+enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick };
 
 void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
                   KeptValues kept_values = KeptValues::none, Code code = Code::lanes) {
@@ -424,6 +424,7 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
         source += kernel_text(programs.back(), "k" + std::to_string(i), calls_of(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
+    compiled.run_at_once(code == Code::two_vectors ? 2 : code == Code::four_vectors ? 4 : 0);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
             return std::string(what) + ", seed " + std::to_string(first + i) + "\n" +
@@ -459,6 +460,11 @@ TEST(WorkGroupRandom, QuickCodeComputesTheSame) {
     expect_right(seeds_or({53000, 10}), "", SubGroups::none, KeptValues::used, Code::quick);
 }
 
+TEST(WorkGroupRandom, SeveralVectorsAtOnceComputeTheSame) {
+    expect_right(seeds_or({54000, 8}), "", SubGroups::none, KeptValues::none, Code::two_vectors);
+    expect_right(seeds_or({55000, 6}), "", SubGroups::none, KeptValues::used, Code::four_vectors);
+}
+
 // A value that is the same for all work-items which compute it was kept once for the group, and the others overwrote it.
 TEST(WorkGroupRandom, ValuesOfSomeWorkItemsAreKeptOverBarriers) {
     expect_right(seeds_or({31000, 25}), "", SubGroups::none, KeptValues::used);
@@ -489,6 +495,11 @@ TEST(WorkGroupRandom, WithVectorsOf256Bits) {
 
 TEST(WorkGroupRandom, ValuesOfSomeWorkItemsWithVectorsOf128Bits) {
     expect_right(seeds_or({31000, 8}), "x86-64-v2", SubGroups::none, KeptValues::used);
+}
+
+TEST(WorkGroupRandom, SeveralVectorsOf128Bits) {
+    expect_right(seeds_or({56000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::two_vectors);
+    expect_right(seeds_or({57000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::four_vectors);
 }
 
 TEST(WorkGroupRandom, WithVectorsOf128Bits) { expect_right(seeds_or({8000, 8}), "x86-64-v2"); }

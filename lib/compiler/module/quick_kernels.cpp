@@ -72,6 +72,12 @@ const llvm::Argument* of_kernel(const llvm::Argument* argument) {
     return argument;
 }
 
+// Whether the callee is in the module or a plain query.
+bool is_known_call(const llvm::CallBase& call) {
+    const llvm::Function* callee = call.getCalledFunction();
+    return callee != nullptr && (!callee->isDeclaration() || is_plain_query(callee->getName()));
+}
+
 using Factors = std::vector<uint32_t>;  // arguments of the kernel, sorted; one may be there several times
 
 // A function's work without and with the loops around it.
@@ -150,12 +156,10 @@ private:
         const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         if (call == nullptr || llvm::isa<llvm::IntrinsicInst>(call))
             return 1;
-        const llvm::Function* callee = call->getCalledFunction();
-        if (callee == nullptr)
+        if (!is_known_call(*call))
             return std::nullopt;
-        if (!callee->isDeclaration())
-            return of(*callee, factors);
-        return is_plain_query(callee->getName()) ? std::optional<uint64_t>{1} : std::nullopt;
+        const llvm::Function* callee = call->getCalledFunction();
+        return callee->isDeclaration() ? std::optional<uint64_t>{1} : of(*callee, factors);
     }
 
     uint64_t instructions_ = 0;
@@ -168,6 +172,16 @@ std::pair<uint64_t, std::vector<uint32_t>> quick_work(const llvm::Function& kern
     Factors factors;
     const std::optional<uint64_t> work = Work{}.of(kernel, factors);
     return work ? std::pair{*work, factors} : std::pair<uint64_t, Factors>{};
+}
+
+bool has_same_results(const llvm::Module& module) {
+    return llvm::all_of(module, [](const llvm::Function& function) {
+        return llvm::all_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+            return has_same_result(instruction) &&
+                   (call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || is_known_call(*call));
+        });
+    });
 }
 
 }  // namespace polder::compiler

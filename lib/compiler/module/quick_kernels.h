@@ -7,6 +7,7 @@
 
 namespace llvm {
 class Function;
+class Module;
 }  // namespace llvm
 
 namespace polder::compiler {
@@ -15,5 +16,8 @@ namespace polder::compiler {
 // known, or when code without lanes and with hardly any optimisation might have other results. `kernel` is in a module that was lowered to the
 // host's form.
 [[nodiscard]] std::pair<uint64_t, std::vector<uint32_t>> quick_work(const llvm::Function& kernel);
+
+// Whether code with and without lanes has the same results. `module` has a kernel and what it calls, in the host's form.
+[[nodiscard]] bool has_same_results(const llvm::Module& module);
 
 }  // namespace polder::compiler

@@ -5,6 +5,7 @@
 // third of the time of code for any images. Decision 157.
 #include <memory/trace.h>
 #include <runtime/device_code.h>
+#include <runtime/kernel_forms.h>
 
 #include <algorithm>
 #include <cstring>
@@ -266,6 +267,8 @@ Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const comp
     LoadedCode code;
     code.loaded = std::move(loaded);
     code.version = version;
+    if (std::unique_ptr<KernelForms> forms = KernelForms::of(*this, *executable_, info, version))
+        code.loaded->offer(std::move(forms));
     if (!version.groups)
         code.lane_dimension = executable_->lane_dimension(info.name, version);
     for (const compiler::KernelArgument& argument : info.arguments)

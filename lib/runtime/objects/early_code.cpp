@@ -1,5 +1,6 @@
 // A thread is started for requests and ends when there are none. It waits a moment before each request: many programs launch a kernel
-// right after they have created it, and then their own thread makes the code, without a thread switch.
+// right after they have created it, and then their own thread makes the code, without a thread switch. Nobody waits for other forms of code, which are
+// also made where there is only one processor.
 #include <base/mutex.h>
 #include <base/options.h>
 #include <runtime/build_threads.h>
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <list>
 #include <new>
 #include <sched.h>
@@ -22,20 +24,23 @@ constexpr size_t waiting_max = 256;
 constexpr unsigned threads_max = 4;
 
 struct Request {
-    const void* kernel;
+    const void* kernel;  // null: no kernel object
     Ref<DeviceCode> code;
-    const compiler::KernelInfo* info;
+    std::function<void()> make;
     Clock::time_point due;
 };
 using RequestList = std::list<Request>;
 
-// One thread for each four processors, at least one. No thread when there is only one processor, because the program would wait for it.
+// One thread for each four processors, at least one.
 unsigned threads_allowed() {
-    static const unsigned allowed = [] {
-        const unsigned processors = std::thread::hardware_concurrency();
-        return options::early_code() && processors > 1 ? std::clamp(processors / 4, 1U, threads_max) : 0;
-    }();
+    static const unsigned allowed = std::clamp(std::thread::hardware_concurrency() / 4, 1U, threads_max);
     return allowed;
+}
+
+// Not when there is only one processor, because the program would wait for the thread.
+bool makes_early_code() {
+    static const bool makes = options::early_code() && std::thread::hardware_concurrency() > 1;
+    return makes;
 }
 
 class Requests final : ForkParticipant {
@@ -118,7 +123,7 @@ private:
             return true;
         }
         try {
-            taken.front().code->make_early(*taken.front().info);
+            taken.front().make();
         } catch (const std::bad_alloc&) {  // the launch reports it
         }
         return true;
@@ -141,16 +146,24 @@ private:
 }  // namespace
 
 void request(const void* kernel, const Ref<DeviceCode>& code, const compiler::KernelInfo& info) noexcept {
-    if (threads_allowed() == 0 || !code->begins_early(info))
+    if (!makes_early_code() || !code->begins_early(info))
         return;
     try {
-        Requests::get().add({kernel, code, &info, Clock::now() + head_start});
+        DeviceCode* const of = code.get();
+        Requests::get().add({kernel, code, [of, &info] { of->make_early(info); }, Clock::now() + head_start});
     } catch (const std::bad_alloc&) {  // the first launch makes the code
     }
 }
 
+void request_form(const Ref<DeviceCode>& code, std::function<void()> make) noexcept {
+    try {
+        Requests::get().add({nullptr, code, std::move(make), Clock::now()});
+    } catch (const std::bad_alloc&) {  // the launches keep the form that they have
+    }
+}
+
 void cancel(const void* kernel) noexcept {
-    if (threads_allowed() != 0)
+    if (makes_early_code())
         Requests::get().cancel(kernel);
 }
 

@@ -20,11 +20,13 @@ public:
         std::fclose(file_);
     }
     // How often code of kernels whose names begin so was made.
-    [[nodiscard]] size_t made(const std::string& name) const {
+    [[nodiscard]] size_t made(const std::string& name) const { return lines(name, "bytes of object code"); }
+    // In how many lines about kernels whose names begin so `part` stands.
+    [[nodiscard]] size_t lines(const std::string& name, const std::string& part) const {
         const std::string all = text(), line = "kernel " + name;
         size_t count = 0;
         for (size_t at = all.find(line); at != all.npos; at = all.find(line, at + 1))
-            count += all.substr(at, all.find('\n', at) - at).find("bytes of object code") != all.npos;
+            count += all.substr(at, all.find('\n', at) - at).find(part) != all.npos;
         return count;
     }
 

@@ -21,6 +21,7 @@ cache_directory();  // POCL_CACHE_DIR, or the XDG default; empty: nowhere to kee
 [[nodiscard]] bool kernel_cache();  // POCL_KERNEL_CACHE
 [[nodiscard]] bool early_code();  // POLDER_EARLY_CODE
 [[nodiscard]] bool quick_code();  // POLDER_QUICK_CODE
+[[nodiscard]] bool other_forms();  // POLDER_OTHER_FORMS
 [[nodiscard]] std::optional<uint64_t> memory_limit_bytes();  // POCL_MEMORY_LIMIT (GiB; K, M, G suffixes)
 [[nodiscard]] std::optional<uint32_t> cpu_max_compute_units();  // POCL_CPU_MAX_CU_COUNT
 [[nodiscard]] std::optional<uint32_t> max_compute_units();  // POCL_MAX_COMPUTE_UNITS

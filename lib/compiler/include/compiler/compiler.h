@@ -192,12 +192,19 @@ struct KnownArgument {
 // less. Its results are those of other code.
 enum class Effort : uint8_t { full, quick };
 
+// How a kernel is compiled for the same launches: what the compiler estimates to be fastest (`planned`) is not for some kernels. The device measures which form is
+// fastest (decision 325). `best`: the form that an earlier measurement found, else `planned`. All forms have the same results.
+enum class Form : uint8_t { best, planned, one_vector, two_vectors, four_vectors, without_lanes, with_lanes };
+
 // What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.
 struct CodeVersion {
     std::optional<WorkGroups> groups;
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
     Effort effort = Effort::full;
-    [[nodiscard]] bool is_general() const { return !groups && known.empty() && effort == Effort::full; }
+    Form form = Form::best;
+    [[nodiscard]] bool is_general() const {
+        return !groups && known.empty() && effort == Effort::full && form == Form::best;
+    }
     friend auto operator<=>(const CodeVersion&, const CodeVersion&) = default;
 };
 
@@ -227,6 +234,11 @@ public:
     [[nodiscard]] virtual bool has_quick_code() const { return false; }
     // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any groups; 0 before that code exists.
     [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
+    // The forms of which code is worth measuring beside this version's best one, the likely ones first. Empty when its code was not made yet.
+    // Code of a form that is the same as the best one cannot be made.
+    [[nodiscard]] virtual std::vector<Form> other_forms(std::string_view, const CodeVersion&) { return {}; }
+    // The best form from now on, also of later processes.
+    virtual void prefer(std::string_view, const CodeVersion&) {}
     // Whether code for known images and samplers differs from code for any.
     [[nodiscard]] virtual bool specialises_for_images() const { return false; }
     // The dimension whose work-items are lanes in this code, so that work-groups should be wide in it; 0 when the code was not made yet.

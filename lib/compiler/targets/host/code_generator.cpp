@@ -23,9 +23,11 @@
 #include "masked_minimums.h"
 #include "minimum_zeros.h"
 #include "module/diagnostics.h"
+#include "module/quick_kernels.h"
 #include "module/reachable.h"
 #include "module/value_names.h"
 #include "module/verified.h"
+#include "other_forms.h"
 #include "pass_gate.h"
 #include "pass_times.h"
 #include "quick_passes.h"
@@ -244,6 +246,8 @@ std::string describe(const workgroup::LaneReport& lanes) {
     if (lanes.loops == 0)
         return "no lanes: " + lanes.reason + estimate;
     std::string text = std::to_string(lanes.width) + " lanes of dimension " + std::to_string(lanes.dimension);
+    if (lanes.vectors > 1)
+        text += ", " + std::to_string(lanes.vectors) + " vectors of them at once";
     if (lanes.scalar_loops > 0)
         text += " in " + std::to_string(lanes.loops) + " of " + std::to_string(lanes.loops + lanes.scalar_loops) +
                 " loops over work-items, one has none: " + lanes.reason;
@@ -292,6 +296,8 @@ public:
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
+        if (wants_planned_lanes() && !request_.kernel.uses_sub_groups)
+            result_.other_forms = other_forms(lanes_, object.size(), has_same_results_);
         result_.object = std::move(object);
         return std::move(result_);
     }
@@ -321,15 +327,23 @@ private:
         // LLVM infers Cold where all paths call a cold built-in function. Cold functions are not inlined, but a kernel must be inlined.
         kernel_->removeFnAttr(llvm::Attribute::Cold);
         place_program_variables(*module_);
+        has_same_results_ = has_same_results(*module_);
         return {};
     }
 
+    // Whether neither the program nor the user wants other code than the fastest.
+    [[nodiscard]] bool wants_planned_lanes() const {
+        return request_.module.options().is_optimized && options::use_lanes() && !options::force_lanes() &&
+               request_.effort == Effort::full;
+    }
+
     [[nodiscard]] workgroup::Lanes lanes_to_make() const {
-        if (!request_.module.options().is_optimized || !options::use_lanes())
+        if (!request_.module.options().is_optimized || !options::use_lanes() || request_.form == Form::without_lanes)
             return workgroup::Lanes::none;
         if (request_.effort == Effort::quick)
             return workgroup::Lanes::later;
-        return options::force_lanes() ? workgroup::Lanes::wherever_possible : wanted_lanes_;
+        const bool wants_all = options::force_lanes() || request_.form == Form::with_lanes;
+        return wants_all ? workgroup::Lanes::wherever_possible : wanted_lanes_;
     }
 
     Result<void> make_work_group_function() {
@@ -343,6 +357,7 @@ private:
         options.target_machine = &*machine_;
         options.sub_group_size = host().sub_group_size;
         options.lanes = lanes_to_make();
+        options.vectors = vectors_of(request_.form);
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         fold_known_arguments(*kernel_, request_.known);
@@ -374,6 +389,7 @@ private:
     std::unique_ptr<llvm::Module> module_;
     llvm::Function* kernel_ = nullptr;
     workgroup::LaneReport lanes_;
+    bool has_same_results_ = false;  // with and without lanes
     KernelObject result_;
 };
 

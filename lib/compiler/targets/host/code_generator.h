@@ -24,6 +24,7 @@ struct KernelObject {
     uint64_t vector_width = 1;
     uint64_t lane_dimension = 0;  // the one whose work-items are lanes
     uint64_t stack_bytes = 0;
+    std::vector<Form> other_forms;  // worth measuring beside planned code (other_forms.h)
     std::string lanes;  // a text for the user: whether work-items became lanes, or why not
 };
 
@@ -34,6 +35,7 @@ struct KernelRequest {
     std::optional<WorkGroups> groups;
     std::span<const KnownArgument> known = {};
     Effort effort = Effort::full;
+    Form form = Form::planned;  // not `best`
 };
 
 [[nodiscard]] Result<KernelObject> generate_code(const KernelRequest& request);

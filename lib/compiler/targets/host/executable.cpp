@@ -31,7 +31,15 @@ template <Same<KernelObject> T>
 auto fields_of(T& kernel) {
     return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
                     kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.stack_bytes,
-                    kernel.lanes);
+                    kernel.lanes, kernel.other_forms);
+}
+
+struct Preference {
+    Form form = Form::planned;
+};
+template <Same<Preference> T>
+auto fields_of(T& preference) {
+    return std::tie(preference.form);
 }
 
 namespace {
@@ -62,6 +70,7 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       !module.options().is_optimized    ? "plain"
                       : version.effort == Effort::quick ? "quick"
                                                         : "optimized",
+                      std::to_string(static_cast<unsigned>(version.form)),
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
                       options::force_lanes() ? "lanes"
@@ -126,11 +135,23 @@ public:
         return made == nullptr ? 0 : made->lane_dimension;
     }
 
+    [[nodiscard]] std::vector<Form> other_forms(std::string_view name, const CodeVersion& version) override {
+        const Entry* const made = entries_.find({std::string{name}, version});
+        return made == nullptr ? std::vector<Form>{} : made->other_forms;
+    }
+
+    void prefer(std::string_view name, const CodeVersion& version) override {
+        if (const Result<std::string> key = preference_key(std::string{name}, version))
+            store_cached(*key, to_bytes(Preference{version.form}));
+    }
+
 private:
     struct Entry {
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
         unsigned lane_dimension = 0;
+        std::vector<Form> other_forms;
+        size_t object_hash = 0;
     };
 
     const KernelInfo* find(std::string_view name) const {
@@ -167,7 +188,8 @@ private:
         POLDER_ASSIGN(bitcode, host_bitcode());
         Result<KernelObject> object = fail(Status::out_of_resources);
         if (const auto crash = run_guarded([&] {
-                object = generate_code({module(), bitcode, kernel, version.groups, version.known, version.effort});
+                object = generate_code(
+                    {module(), bitcode, kernel, version.groups, version.known, version.effort, version.form});
             }))
             return fail(Status::out_of_resources, *crash);
         if (object) {
@@ -177,12 +199,60 @@ private:
         return object;
     }
 
+    // Whether another form of a kernel turned out to be the best one's code.
+    bool is_best_code(const KernelInfo& kernel, CodeVersion version, size_t object_hash) {
+        if (version.form == Form::best)
+            return false;
+        version.form = Form::best;
+        const Entry* const best = entries_.find({kernel.name, version});
+        return best != nullptr && best->object_hash == object_hash;
+    }
+
+    // Where the best form of a version is kept on disk.
+    Result<std::string> preference_key(const std::string& kernel, CodeVersion version) {
+        version.form = Form::planned;
+        POLDER_ASSIGN(key, key_of(module(), kernel, version, zeroed_));
+        return cache_key({"best form", key});
+    }
+
+    Form preferred_form(const KernelInfo& kernel, const CodeVersion& version) {
+        if (version.effort == Effort::quick || !options::other_forms())
+            return Form::planned;
+        const Result<std::string> key = preference_key(kernel.name, version);
+        const std::optional<std::string> bytes = key ? load_cached(*key) : std::nullopt;
+        const std::optional<Preference> preference = bytes ? from_bytes<Preference>(*bytes) : std::nullopt;
+        return preference && preference->form <= Form::with_lanes ? preference->form : Form::planned;
+    }
+
+    // The object of the best form, with the forms that are worth measuring beside it.
+    Result<KernelObject> make_best_object(const KernelInfo& kernel, CodeVersion version) {
+        version.form = Form::planned;
+        POLDER_ASSIGN(planned, make_object(kernel, version));
+        version.form = preferred_form(kernel, version);
+        const auto found = std::ranges::find(planned.other_forms, version.form);
+        if (found == planned.other_forms.end())
+            return planned;
+        Result<KernelObject> best = make_object(kernel, version);
+        if (!best)
+            return planned;
+        *found = Form::planned;
+        best->other_forms = std::move(planned.other_forms);
+        // The sizes of work-groups do not depend on what was measured.
+        best->vector_width = planned.vector_width;
+        best->lane_dimension = planned.lane_dimension;
+        return best;
+    }
+
     Result<Entry> make(const KernelInfo& kernel, const CodeVersion& version) {
-        POLDER_ASSIGN(object, make_object(kernel, version));
+        POLDER_ASSIGN(object,
+                      version.form == Form::best ? make_best_object(kernel, version) : make_object(kernel, version));
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
                         "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
                             " bytes of local memory; the device has " + std::to_string(local_memory_bytes_));
+        const size_t object_hash = std::hash<std::string>{}(object.object);
+        if (is_best_code(kernel, version, object_hash))
+            return fail(Status::invalid_value, "kernel " + kernel.name + " has the same code in this form");
         auto loaded = load_object(object.object, object.entry);
         if (!loaded)
             return fail(loaded.error());
@@ -195,6 +265,8 @@ private:
                                       .preferred_multiple = std::max<uint64_t>(object.vector_width, 1),
                                       .name = kernel.name};
         entry.object = std::move(*loaded);
+        entry.object_hash = object_hash;
+        entry.other_forms = std::move(object.other_forms);
         entry.lane_dimension = static_cast<unsigned>(object.lane_dimension);
         return entry;
     }

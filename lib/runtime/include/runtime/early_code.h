@@ -10,10 +10,15 @@
 
 #include <runtime/device_code.h>
 
+#include <functional>
+
 namespace polder::runtime::early_code {
 
 // `kernel` identifies the kernel object, for `cancel`.
 void request(const void* kernel, const Ref<DeviceCode>& code, const compiler::KernelInfo& info) noexcept;
 void cancel(const void* kernel) noexcept;
+
+// Calls `make`, which makes another form of code of `code` (decision 325), on the same threads.
+void request_form(const Ref<DeviceCode>& code, std::function<void()> make) noexcept;
 
 }  // namespace polder::runtime::early_code

@@ -201,7 +201,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                 function, {lowered->sub_group_size, permutes_of(options.target_machine)}, analyses);
         if (options.lanes == Lanes::later)
             return;
-        report = vectorize_work_item_loops(function, width, options.lanes,
+        report = vectorize_work_item_loops(function, width, options,
                                            {gathers_of(options.target_machine), masks_of(options.target_machine),
                                             permutes_of(options.target_machine), register_words,
                                             pages_of(options.target_machine), loads_of(options.target_machine)},

@@ -31,6 +31,8 @@ struct WorkGroupOptions {
     // The processor that will run the code; null: a generic one of the module's triple.
     llvm::TargetMachine* target_machine = nullptr;
     Lanes lanes = Lanes::where_they_pay;
+    // How many vectors of lanes run at once: 1, 2 or 4, fewer where a known number of work-items is no multiple. 0: as interleaving.h says.
+    unsigned vectors = 0;
     // Work-items of a sub-group: 4, 8, 16, 32 or 64. The kernel's intel_reqd_sub_group_size replaces this.
     unsigned sub_group_size = 8;
 };
@@ -43,6 +45,7 @@ struct LaneReport {
     // Functions without a vector form, which the code calls for one lane after the other. Functions on rare paths are left out.
     std::set<std::string> serial_calls;
     unsigned width = 0;  // lanes
+    unsigned vectors = 1;  // the most of them that run at once
     unsigned dimension = 0;
     double estimate =
         0;  // the time with lanes as a part of the time without, by lane_cost; 0 where it was not estimated

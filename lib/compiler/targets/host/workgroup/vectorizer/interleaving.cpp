@@ -417,15 +417,14 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
     return vectors;
 }
 
-// No more vectors than divide a known number of work-items.
-unsigned fitting(unsigned vectors, const LanePlan& plan, unsigned lanes) {
+}  // namespace
+
+unsigned fitting_vectors(unsigned vectors, const LanePlan& plan, unsigned lanes) {
     if (const auto* count = llvm::dyn_cast<llvm::ConstantInt>(plan.count))
         while (vectors > 1 && count->getZExtValue() % (uint64_t{lanes} * vectors) != 0)
             vectors /= 2;
     return vectors;
 }
-
-}  // namespace
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                          const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices) {
@@ -434,18 +433,18 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
         size += block->size();
     if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, prices);
         vectors > 1)
-        return fitting(vectors, plan, lanes);
+        return fitting_vectors(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
     if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices.loads); vectors > 1)
-        return fitting(vectors, plan, lanes);
+        return fitting_vectors(vectors, plan, lanes);
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop || !loop->isInnermost())
             continue;
         vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices.loads).vectors());
     }
-    return fitting(vectors, plan, lanes);
+    return fitting_vectors(vectors, plan, lanes);
 }
 
 }  // namespace polder::compiler::workgroup

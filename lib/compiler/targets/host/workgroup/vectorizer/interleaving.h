@@ -17,6 +17,9 @@
 
 namespace polder::compiler::workgroup {
 
+// No more vectors than divide a known number of work-items.
+[[nodiscard]] unsigned fitting_vectors(unsigned vectors, const LanePlan& plan, unsigned lanes);
+
 // 1, 2 or 4. Where there are inner loops, more than 1 only where no inner loop has calls, inner branches, lanes that leave it at different times, or accesses of
 // lanes one by one, where the code is short, and where the values that an inner loop keeps for several vectors fit the processor's registers. `lanes`: of one vector.
 [[nodiscard]] unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,

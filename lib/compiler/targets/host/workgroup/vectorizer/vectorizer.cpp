@@ -133,6 +133,7 @@ struct Outcome {
     std::string reason;
     std::set<std::string> serial_calls;
     unsigned width = 0;
+    unsigned vectors = 1;  // at once
     double work = 0;  // of one work-item, in vector instructions
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     double in_lanes = 0;  // the same with lanes
@@ -143,29 +144,33 @@ struct Outcome {
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
 };
 
+LaneShapes shapes_of(const llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
+                     LaneShapes::Certainty certainty) {
+    return {loop, loops, *plan.index, plan.blocks, plan.masked, plan.divergent, plan.privates, certainty};
+}
+
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
-                  const llvm::TargetTransformInfo& target, unsigned width, Lanes lanes, const LaneTarget& prices,
-                  double saved) {
+                  const llvm::TargetTransformInfo& target, unsigned width, const WorkGroupOptions& options,
+                  const LaneTarget& prices, double saved) {
     if (instruction_count(loop) > lane_instructions_max)
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
     const auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
-    const LaneShapes shapes(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates);
+    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
-    const LaneShapes guesses(loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent, plan->privates,
-                             LaneShapes::Certainty::likely);
+    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
     const double one_by_one = weight * costs.one_by_one / width, in_lanes = weight * costs.lanes / width;
-    if (lanes == Lanes::where_they_pay && gain < 0)
+    if (options.lanes == Lanes::where_they_pay && gain < 0)
         gain += weight * (waited_for_chains(*plan, dominators) * (1 - 1.0 / width) +  // lanes wait once
                           saved_by_row_loops(*plan, shapes, accesses, dominators, target, width, prices.gathers));
-    if (lanes == Lanes::where_they_pay && gain < 0) {
+    if (options.lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
         outcome.work = outcome.one_by_one = one_by_one;
         outcome.in_lanes = in_lanes;
@@ -178,7 +183,9 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
-    const unsigned vectors = is_rest ? 1 : vectors_at_once(*plan, shapes, accesses, target, width, prices);
+    const unsigned vectors = is_rest                ? 1
+                             : options.vectors != 0 ? fitting_vectors(options.vectors, *plan, width)
+                                                    : vectors_at_once(*plan, shapes, accesses, target, width, prices);
     Outcome outcome{Outcome::Kind::vectorized, gain};
     outcome.one_by_one = one_by_one;
     outcome.in_lanes = in_lanes;
@@ -186,15 +193,26 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     if (saved > 0 && saved < one_by_one)
         outcome.waited = weight * waited_for_chains(*plan, dominators, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
-    LaneAccesses wide(shapes, guesses, width * vectors, target, prices.permutes);
-    outcome.serial_calls =
-        emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, width * vectors, prices.masks);
+    outcome.vectors = vectors;
+    const unsigned lanes = width * vectors;
+    if (vectors > 1 && !plan->privates.empty()) {
+        // Private variables are laid out for all lanes.
+        const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
+        const LaneShapes wide_shapes = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain);
+        const LaneShapes wide_guesses = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely);
+        LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
+        outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
+        return outcome;
+    }
+    LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes);
+    outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks);
     return outcome;
 }
 
 // Tries one tagged loop; nothing when there is none.
 std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     Lanes lanes, const LaneTarget& prices, ExplicitVectors vectors, double saved) {
+                                     const WorkGroupOptions& options, const LaneTarget& prices, ExplicitVectors vectors,
+                                     double saved) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops);
@@ -211,7 +229,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     const bool is_copy = is_tagged(loop, unguarded_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
-        outcome = vectorize(loop, loops, dominators, target, lane_count, lanes, prices, saved);
+        outcome = vectorize(loop, loops, dominators, target, lane_count, options, prices, saved);
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;
@@ -278,8 +296,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
         }
         llvm::BasicBlock* const otherwise = tag == whole_sub_group_tag ? other_loop(*plan->preheader) : nullptr;
         const auto shapes = [&](LaneShapes::Certainty certainty) {
-            return LaneShapes(*plan->loop, loops, *plan->index, plan->blocks, plan->masked, plan->divergent,
-                              plan->privates, certainty);
+            return shapes_of(*plan->loop, loops, *plan, certainty);
         };
         const LaneShapes sure = shapes(otherwise ? LaneShapes::Certainty::certain : LaneShapes::Certainty::proven);
         if (const auto found = obstacle_to_lanes(*plan, sure)) {
@@ -301,7 +318,7 @@ struct Form {
     double gain = 0, work = 0, one_by_one = 0, waited = 0;  // as those of an Outcome
 };
 
-Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
+Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOptions& options, const LaneTarget& prices,
                    ExplicitVectors vectors, double saved, llvm::FunctionAnalysisManager& analyses) {
     canonicalise(function, vectors, analyses);
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
@@ -309,7 +326,8 @@ Form vectorize_all(llvm::Function& function, unsigned width, Lanes lanes, const 
     LaneReport& report = form.report;
     double in_lanes = 0;
     while (const std::optional<Outcome> outcome =
-               vectorize_one(function, target, width, lanes, prices, vectors, saved)) {
+               vectorize_one(function, target, width, options, prices, vectors, saved)) {
+        report.vectors = std::max(report.vectors, outcome->vectors);
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
         report.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
@@ -374,8 +392,10 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     return report;
 }
 
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& prices,
-                                     const SubGroupReport& sub_groups, llvm::FunctionAnalysisManager& analyses) {
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, const WorkGroupOptions& options,
+                                     const LaneTarget& prices, const SubGroupReport& sub_groups,
+                                     llvm::FunctionAnalysisManager& analyses) {
+    const Lanes lanes = options.lanes;
     if (lanes == Lanes::none)
         return {.reason = "lanes are switched off"};
     if (width < 2)
@@ -397,7 +417,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, L
     }
     const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
         const double saved_now = vectors == ExplicitVectors::split ? saved : 0;
-        return vectorize_all(form, width, lanes, prices, vectors, saved_now, analyses);
+        return vectorize_all(form, width, options, prices, vectors, saved_now, analyses);
     };
     if (lanes == Lanes::with_whole_vectors || sub_groups.loops > 0)
         return in_form(function, ExplicitVectors::whole).report;

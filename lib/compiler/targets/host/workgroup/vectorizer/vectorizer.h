@@ -33,7 +33,8 @@ struct SubGroupReport {
                                                        llvm::FunctionAnalysisManager& analyses);
 
 // `width`: lanes; a power of two. Where sub-groups have become lanes, the kernel's own vectors are split already, and all others are kept.
-LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, Lanes lanes, const LaneTarget& target,
-                                     const SubGroupReport& sub_groups, llvm::FunctionAnalysisManager& analyses);
+LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, const WorkGroupOptions& options,
+                                     const LaneTarget& target, const SubGroupReport& sub_groups,
+                                     llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace polder::compiler::workgroup

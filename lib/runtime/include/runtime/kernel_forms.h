@@ -1,0 +1,45 @@
+// KernelForms: other forms of one version of a kernel's code for the host (driver::OtherForms), made by the compiler on the threads of early code
+// when the driver requests them. Decision 325.
+//
+// Belongs to a loaded kernel, and so to its DeviceCode. Any thread may call any function.
+#pragma once
+
+#include <runtime/device_code.h>
+
+namespace polder::runtime {
+
+class KernelForms final : public driver::OtherForms {
+public:
+    // Null when no other form is worth measuring, or the user wants none. `version` has been compiled.
+    [[nodiscard]] static std::unique_ptr<KernelForms> of(DeviceCode& code, compiler::Executable& executable,
+                                                         const compiler::KernelInfo& kernel,
+                                                         const compiler::CodeVersion& version);
+
+    [[nodiscard]] size_t count() const override { return forms_.size(); }
+    [[nodiscard]] const char* name(size_t form) const override;
+    void request(size_t form) noexcept override;
+    [[nodiscard]] std::optional<const driver::HostCode*> made(size_t form) const override;
+    void measured(size_t form, float time) override;
+    void settled(size_t form) override;
+
+private:
+    struct One {
+        explicit One(compiler::Form of) : form(of) {}
+        const compiler::Form form;
+        const driver::HostCode* code = nullptr;  // valid once `is_made`
+        std::atomic<bool> is_requested{false}, is_made{false};
+    };
+
+    KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
+                compiler::CodeVersion version, const std::vector<compiler::Form>& forms);
+    void make(One& one) const;
+
+    DeviceCode& code_;
+    compiler::Executable& executable_;
+    const compiler::KernelInfo& kernel_;
+    const compiler::CodeVersion version_;
+    std::vector<std::unique_ptr<One>> forms_;
+    std::atomic<bool> two_vectors_are_slow_{false};
+};
+
+}  // namespace polder::runtime

@@ -1,0 +1,78 @@
+#include <base/options.h>
+#include <runtime/early_code.h>
+#include <runtime/kernel_forms.h>
+
+namespace polder::runtime {
+namespace {
+
+// Where two vectors at once take this part of one vector's time, four take longer still.
+constexpr float slow = 1.1f;
+
+const char* name_of(compiler::Form form) {
+    switch (form) {
+    case compiler::Form::best: break;
+    case compiler::Form::planned: return "the planned code";
+    case compiler::Form::one_vector: return "one vector";
+    case compiler::Form::two_vectors: return "two vectors at once";
+    case compiler::Form::four_vectors: return "four vectors at once";
+    case compiler::Form::without_lanes: return "code without lanes";
+    case compiler::Form::with_lanes: return "code with lanes";
+    }
+    return "";
+}
+
+}  // namespace
+
+std::unique_ptr<KernelForms> KernelForms::of(DeviceCode& code, compiler::Executable& executable,
+                                             const compiler::KernelInfo& kernel, const compiler::CodeVersion& version) {
+    if (!options::other_forms())
+        return nullptr;
+    const std::vector<compiler::Form> forms = executable.other_forms(kernel.name, version);
+    if (forms.empty())
+        return nullptr;
+    return std::unique_ptr<KernelForms>(new KernelForms(code, executable, kernel, version, forms));
+}
+
+KernelForms::KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
+                         compiler::CodeVersion version, const std::vector<compiler::Form>& forms)
+    : code_(code), executable_(executable), kernel_(kernel), version_(std::move(version)) {
+    for (const compiler::Form form : forms)
+        forms_.push_back(std::make_unique<One>(form));
+}
+
+const char* KernelForms::name(size_t form) const { return name_of(forms_[form]->form); }
+
+void KernelForms::request(size_t form) noexcept {
+    One& one = *forms_[form];
+    if (one.form == compiler::Form::four_vectors && two_vectors_are_slow_.load(std::memory_order_relaxed))
+        one.is_made.store(true, std::memory_order_release);
+    else if (!one.is_requested.exchange(true))
+        early_code::request_form(Ref<DeviceCode>::share(&code_), [this, &one] { make(one); });
+}
+
+void KernelForms::make(One& one) const {
+    compiler::CodeVersion version = version_;
+    version.form = one.form;
+    if (const Result<const driver::KernelCode*> made = executable_.code(kernel_.name, version))
+        one.code = std::get_if<driver::HostCode>(*made);
+    one.is_made.store(true, std::memory_order_release);
+}
+
+std::optional<const driver::HostCode*> KernelForms::made(size_t form) const {
+    const One& one = *forms_[form];
+    return one.is_made.load(std::memory_order_acquire) ? std::optional{one.code} : std::nullopt;
+}
+
+void KernelForms::settled(size_t form) {
+    compiler::CodeVersion version = version_;
+    version.form = forms_[form]->form;
+    early_code::request_form(Ref<DeviceCode>::share(&code_),
+                             [this, version = std::move(version)] { executable_.prefer(kernel_.name, version); });
+}
+
+void KernelForms::measured(size_t form, float time) {
+    if (forms_[form]->form == compiler::Form::two_vectors)
+        two_vectors_are_slow_.store(time > slow, std::memory_order_relaxed);
+}
+
+}  // namespace polder::runtime
