@@ -85,7 +85,7 @@ private:
     Whole last_whole_ POLDER_GUARDED_BY(mutex_);
 
     // Compiling a form takes 10 to 100 ms of another thread.
-    static constexpr uint64_t first_ns = 30'000'000;
+    static constexpr uint64_t first_ns = 20'000'000;
 };
 
 }  // namespace polder::devices

@@ -55,7 +55,7 @@ protected:
 
     // Works until the first form is measured.
     void begin() {
-        contest.worked(30 * ms);
+        contest.worked(20 * ms);
         contest.worked(1 * ms);
     }
 
@@ -80,7 +80,7 @@ protected:
 
 TEST_F(CodeContests, NothingIsRequestedBeforeTheKernelHasWorkedForLong) {
     const Forms& forms = offer({&other});
-    contest.worked(29 * ms);
+    contest.worked(19 * ms);
     EXPECT_TRUE(forms.requests.empty());
     EXPECT_EQ(contest.turn(stack).rival, nullptr);
     contest.worked(1 * ms);
@@ -100,6 +100,14 @@ TEST_F(CodeContests, AMuchSlowerFormIsGivenUpSoon) {
     static_cast<void>(offer({&other}));
     begin();
     EXPECT_LE(run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 10 : 500) * us; }), 12);
+    EXPECT_EQ(&best(), &planned);
+}
+
+TEST_F(CodeContests, OfTwoFormsWithLongWorkGroupsTheMuchSlowerOneIsExecutedTwice) {
+    static_cast<void>(offer({&other}));
+    begin();
+    const int warming = 2;
+    EXPECT_EQ(run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 10 : 50) * ms; }), warming + 2);
     EXPECT_EQ(&best(), &planned);
 }
 

@@ -44,10 +44,12 @@ const char* KernelForms::name(size_t form) const { return name_of(forms_[form]->
 
 void KernelForms::request(size_t form) noexcept {
     One& one = *forms_[form];
-    if (one.form == compiler::Form::four_vectors && two_vectors_are_slow_.load(std::memory_order_relaxed))
-        one.is_made.store(true, std::memory_order_release);
-    else if (!one.is_requested.exchange(true))
+    if (!is_surely_slow(one) && !one.is_requested.exchange(true))
         early_code::request_form(Ref<DeviceCode>::share(&code_), [this, &one] { make(one); });
+}
+
+bool KernelForms::is_surely_slow(const One& one) const {
+    return one.form == compiler::Form::four_vectors && two_vectors_are_slow_.load(std::memory_order_relaxed);
 }
 
 void KernelForms::make(One& one) const {
@@ -60,6 +62,8 @@ void KernelForms::make(One& one) const {
 
 std::optional<const driver::HostCode*> KernelForms::made(size_t form) const {
     const One& one = *forms_[form];
+    if (is_surely_slow(one))
+        return nullptr;
     return one.is_made.load(std::memory_order_acquire) ? std::optional{one.code} : std::nullopt;
 }
 

@@ -5,7 +5,7 @@ namespace {
 
 // Compiling more vectors of long code takes long.
 constexpr uint64_t bytes_of_two_vectors = uint64_t{96} << 10, bytes_of_four_vectors = uint64_t{48} << 10;
-// The estimates of one kernel's time with and without lanes have a ratio that is right within this factor.
+// Lanes are not compiled where they are estimated to take many times as long.
 constexpr double estimate_error = 4;
 
 }  // namespace
@@ -33,7 +33,7 @@ std::vector<Form> other_forms(const workgroup::LaneReport& lanes, uint64_t objec
     add_vectors(Form::two_vectors, bytes_of_two_vectors);
     add_vectors(Form::four_vectors, bytes_of_four_vectors);
     add_vectors(Form::one_vector, bytes_of_two_vectors);
-    if (has_same_results && lanes.estimate * estimate_error > 1)
+    if (has_same_results)
         forms.push_back(Form::without_lanes);
     return forms;
 }

@@ -33,6 +33,7 @@ private:
     KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
                 compiler::CodeVersion version, const std::vector<compiler::Form>& forms);
     void make(One& one) const;
+    [[nodiscard]] bool is_surely_slow(const One& one) const;
 
     DeviceCode& code_;
     compiler::Executable& executable_;
