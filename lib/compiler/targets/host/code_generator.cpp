@@ -6,6 +6,7 @@
 #include "bitcode_finalizer.h"
 #include "constant_division.h"
 #include "division_guard.h"
+#include "even_and_odd.h"
 #include "expected_places.h"
 #include "files/cache.h"
 #include "fused_products.h"
@@ -175,6 +176,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             shuffle_before_comparing(function);
             divide_vectors(function);
             multiply_for_divisions(function, machine);
+            separate_even_and_odd(function, even_and_odd_target(function, machine));
         }
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
