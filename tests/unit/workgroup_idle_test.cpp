@@ -249,6 +249,40 @@ TEST(PassingItems, AGuardOfNeighbours_IsLeftOutWhereAllOfThemPass) {
     EXPECT_FALSE(has(with_mask_registers, "items.passing")) << with_mask_registers.optimised();
 }
 
+// Lanes of whole vectors have a mask for each element.
+TEST(PassingItems, OfVectorsOfBytes_HaveNoMasks) {
+    constexpr const char* source = R"(
+        kernel void k(global const uchar* in, global uchar* out, int step, int rows, int columns, uchar least) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            if (x < columns && y < rows) {
+                const uchar16 numbers = *(global const uchar16*)(in + y * step + x * 16);
+                *(global uchar16*)(out + y * step + x * 16) = numbers > least ? (uchar16)(255) : (uchar16)(0);
+            }
+        })";
+    Compiled program(source, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.width, 4U);
+    EXPECT_TRUE(has(program, "items.passing")) << program.optimised();
+}
+
+// Only the last vectors of rows that are not needed are left out: which work-items write is tested by IdleLoops.
+TEST(PassingItems, BehindTheLastOne_NoVectorRuns) {
+    constexpr const char* source =
+        "kernel void k(global float* out, int n) { const int x = get_global_id(0); if (x < n) out[x] = x; }";
+    for (const char* processor : {processor_with_256_bits, processor_with_512_bits}) {
+        Compiled program(source, processor);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_TRUE(has(program, "items.needed")) << program.optimised();
+        ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
+        EXPECT_FALSE(has(program, "items.needed")) << program.optimised();
+    }
+    Compiled starts(
+        "kernel void k(global float* out, int n) { const int x = get_global_id(0); if (x >= n) out[x] = x; }",
+        processor_with_512_bits);
+    ASSERT_EQ(starts.prepare("k"), "");
+    EXPECT_FALSE(has(starts, "items.needed")) << starts.optimised();
+}
+
 TEST(PassingItems, GuardsThatDependOnMemory_StayWhereTheyAre) {
     Compiled program("kernel void k(global int* out, global const int* in, int n) {"
                      " const int x = get_global_id(0); if (x < n && in[x] > 3) out[x] = in[x] + 1; }",

@@ -32,25 +32,50 @@ public:
         : plan_(plan), shapes_(shapes), guarded_(*plan.loop), function_(*plan.header->getParent()),
           context_(function_.getContext()) {}
 
-    bool separate(unsigned width) {
+    bool separate(unsigned width, Masks masks) {
         if (plan_.kind == LoopKind::sub_group || !plan_.loop->isInnermost() || !guarded_.has_guards() ||
-            llvm::findOptionMDForLoop(plan_.loop, passing_items_tag) != nullptr || !are_masks_dear() || !are_known())
+            llvm::findOptionMDForLoop(plan_.loop, passing_items_tag) != nullptr || !are_masks_dear(masks) ||
+            !are_known())
             return false;
         emit(width);
         return true;
     }
 
+    // The number of work-items up to the last vector of which one may pass the guards; null where that is not known before the loop.
+    llvm::Value* needed_items(unsigned width) const {
+        if (plan_.kind == LoopKind::sub_group || !guarded_.has_guards())
+            return nullptr;
+        FoldingBuilder before(plan_.preheader, plan_.preheader->getTerminator()->getIterator(),
+                              llvm::InstSimplifyFolder(function_.getDataLayout()));
+        llvm::Value* end = nullptr;
+        for (const llvm::BranchInst* guard : guarded_.guards())
+            for (const GuardedLoop::Term& term : guarded_.terms_of(*guard)) {
+                const auto comparison = guarded_.is_invariant(*term.condition) ? std::nullopt : comparison_of(term);
+                if (!comparison || !is_below(comparison->predicate))
+                    continue;
+                llvm::Value* const its_end = end_of(before, *comparison);
+                end = end == nullptr ? its_end : before.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, its_end);
+            }
+        if (end == nullptr)
+            return nullptr;
+        const auto number = [&](int64_t value) { return llvm::ConstantInt::getSigned(end->getType(), value); };
+        end = before.CreateAnd(before.CreateAdd(end, number(width - 1)), number(-static_cast<int64_t>(width)));
+        return before.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, plan_.count, nullptr, "items.needed");
+    }
+
 private:
     // Whether to divide --------------------------------------------------------------------------------
 
-    [[nodiscard]] bool are_masks_dear() const {
+    // A mask of lanes is repeated for each element where lanes hold a kernel's own vectors (lane_types), even if the processor has registers for masks.
+    [[nodiscard]] bool are_masks_dear(Masks masks) const {
         size_t size = 0;
         bool accesses_memory = false;
         for (llvm::BasicBlock* block : plan_.blocks) {
             size += block->size();
             for (llvm::Instruction& instruction : *block) {
                 const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
-                accesses_memory |= address != nullptr && plan_.is_masked(block) && !shapes_.of(address).is_uniform();
+                accesses_memory |= address != nullptr && plan_.is_masked(block) && !shapes_.of(address).is_uniform() &&
+                                   (masks == Masks::dear || llvm::getLoadStoreType(&instruction)->isVectorTy());
             }
         }
         return accesses_memory && size <= passed_instructions_max;
@@ -175,6 +200,30 @@ private:
                 llvm::Intrinsic::umin, range.end, items_before_wrap(before, extended, comparison.is_extended_signed));
         }
         return range;
+    }
+
+    static bool is_below(llvm::CmpInst::Predicate predicate) {
+        const auto order = llvm::ICmpInst::getUnsignedPredicate(predicate);
+        return order == llvm::CmpInst::ICMP_ULT || order == llvm::CmpInst::ICMP_ULE;
+    }
+
+    // A number of work-items behind which none has a sum below the bound. All of them where a sum wraps around.
+    llvm::Value* end_of(FoldingBuilder& before, const Comparison& comparison) const {
+        llvm::Value* first = at_first(before, *comparison.sum);
+        llvm::Value* bound = at_first(before, *comparison.bound);
+        if (llvm::CmpInst::isSigned(comparison.predicate)) {
+            first = with_other_sign(before, first);
+            bound = with_other_sign(before, bound);
+        }
+        llvm::Value* end = items(before, before.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, bound, first));
+        if (comparison.predicate != llvm::CmpInst::getStrictPredicate(comparison.predicate))
+            end = one_more(before, end);
+        llvm::Value* until_wrap = items_before_wrap(before, first, false);
+        if (comparison.extended != nullptr)
+            until_wrap = before.CreateBinaryIntrinsic(
+                llvm::Intrinsic::umin, until_wrap,
+                items_before_wrap(before, at_first(before, *comparison.extended), comparison.is_extended_signed));
+        return before.CreateSelect(before.CreateICmpUGE(until_wrap, plan_.count), end, plan_.count);
     }
 
     // Where all guards hold, in whole vectors.
@@ -343,8 +392,17 @@ private:
 
 }  // namespace
 
-bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width) {
-    return PassingItems(plan, shapes).separate(width);
+void leave_out_idle_end(LanePlan& plan, const LaneShapes& shapes, unsigned width) {
+    if (llvm::isa<llvm::ConstantInt>(plan.count))
+        return;
+    if (llvm::Value* const needed = PassingItems(plan, shapes).needed_items(width)) {
+        plan.compare->setOperand(1, needed);
+        plan.count = needed;
+    }
+}
+
+bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width, Masks masks) {
+    return PassingItems(plan, shapes).separate(width, masks);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "lane_plan.h"
+#include "lane_target.h"
 
 namespace polder::compiler::workgroup {
 
@@ -17,6 +18,10 @@ inline constexpr const char* unguarded_tag = "polder.unguarded";
 
 // Changes the code around `plan.loop`, whose parts keep its tags; false when it has no such guard, or when it is long, has inner loops or accesses no
 // memory, so that masks cost little. The numbers a and b are multiples of `width`. LoopInfo and dominators are not valid afterwards.
-bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width);
+bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width, Masks masks);
+
+// Work-items behind the last one that passes the guards, as in the last group of a row, have nothing to do: `plan.loop` ends with the vector of the last
+// one that may pass. Loops with a constant number of work-items stay as they are.
+void leave_out_idle_end(LanePlan& plan, const LaneShapes& shapes, unsigned width);
 
 }  // namespace polder::compiler::workgroup

@@ -155,7 +155,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     if (instruction_count(loop) > lane_instructions_max)
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
     const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
-    const auto plan = plan_lanes(loop, loops, post_dominators, width);
+    auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
     const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain);
@@ -178,7 +178,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
     }
-    if ((prices.masks == Masks::dear && separate_passing_items(*plan, shapes, width)) ||
+    leave_out_idle_end(*plan, shapes, width);
+    if (separate_passing_items(*plan, shapes, width, prices.masks) ||
         unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
