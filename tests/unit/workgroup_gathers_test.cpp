@@ -268,5 +268,57 @@ TEST(Gathers, OfReflectedNeighbours_AreLanes) {
     EXPECT_EQ(loops_of(source, processor_with_512_bits), one_with_lanes);
 }
 
+// Products of bytes: each lane reads its row of `b`. Its address is computed before the loop, whose index is the same for all lanes.
+constexpr const char* products_of_rows = R"(
+    kernel void k(global const char4* a, global const char4* b, global int* out, int n, int shift) {
+        int x = get_global_id(0), sum = 0;
+        for (int i = 0; i < n; ++i) {
+            char4 u = a[i + shift], v = b[PLACE];
+            sum += u.x * v.x + u.y * v.y + u.z * v.z + u.w * v.w;
+        }
+        out[x] = sum;
+    })";
+
+std::string products_at(const std::string& place) {
+    std::string source = products_of_rows;
+    return source.replace(source.find("PLACE"), 5, place);
+}
+
+TEST(Gathers, FromRows_ComputeNoAddressesInTheLoop) {
+    const std::regex row_and_index("getelementptr [^,]*, <4 x ptr> %[^,]*, i64 %");
+    for (const char* place : {"x * n + i", "x * n + shift + i", "(long)x * n + i"}) {
+        Compiled program(products_at(place), "x86-64-v2");
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.loops, 1) << place;
+        EXPECT_FALSE(std::regex_search(program.optimised(), row_and_index)) << place << program.optimised();
+    }
+}
+
+TEST(Gathers, FromRows_ReadWhatOneWorkItemReads) {
+    constexpr int items = 24, length = 13, shift = 5;
+    std::vector<int8_t> a(4 * (length + shift)), b(4 * items * (length + 2 * shift));
+    for (size_t i = 0; i < a.size(); ++i)
+        a[i] = static_cast<int8_t>(i * 37 + 11);
+    for (size_t i = 0; i < b.size(); ++i)
+        b[i] = static_cast<int8_t>(i * 59 + i / 7);
+    for (const char* place : {"x * n + i", "x * n + shift + i", "(long)x * n + i", "x * (n + 3) - (i - n)",
+                              "(uint)x * n + (uint)(i - 3) + 3u", "(x ^ 1) * n + i * 2 % n", "x * n + (i + x) % n"}) {
+        std::vector<int> expected(items);
+        for (const char* processor : {"", "x86-64-v3", "x86-64-v2"}) {
+            Compiled program(products_at(place), processor);
+            const bool is_first = *processor == '\0';
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged,
+                                      is_first ? Lanes::none : Lanes::wherever_possible),
+                      "");
+            std::vector<int> out(items);
+            program.run({1, {items, 1, 1}, {items, 1, 1}},
+                        Arguments().add(a.data()).add(b.data()).add(out.data()).add(length).add(shift));
+            if (is_first)
+                expected = out;
+            EXPECT_EQ(out, expected) << place << ' ' << processor;
+        }
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

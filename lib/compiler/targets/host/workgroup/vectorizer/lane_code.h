@@ -148,10 +148,15 @@ private:
                                                                 unsigned elements);
     llvm::SmallVector<llvm::Value*, lane_structure_max>
     load_checked_structures(llvm::LoadInst& load, const LaneAccess& access, const PlaceCheck& check, llvm::Value* mask);
+    // The sum of a row, which each lane has before the innermost loop, and of what is the same for all lanes.
     struct PlaceInRow {
-        llvm::Value *row, *index;
-        uint64_t element_bytes;
+        using Part = std::pair<llvm::Value*, uint64_t>;  // an index, and the size of its elements in bytes
+        llvm::Value* base = nullptr;  // the same in all iterations
+        llvm::SmallVector<Part, 2> varying;  // beyond `base`: each lane's own, the same in all iterations
+        llvm::SmallVector<Part, 2> uniform;  // beyond that
+        int64_t distance = 0;  // bytes beyond that
     };
+    bool add_to_place(llvm::Value& index, uint64_t bytes, const llvm::Loop& loop, PlaceInRow& place) const;
     [[nodiscard]] std::optional<PlaceInRow> place_in_row(const llvm::Value* address) const;
     llvm::SmallVector<llvm::Value*, 16> lane_addresses_in_rows(const PlaceInRow& place, llvm::Align align,
                                                                int64_t distance, llvm::Value* mask);

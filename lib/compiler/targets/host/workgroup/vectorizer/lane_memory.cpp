@@ -13,6 +13,8 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
+constexpr unsigned address_bits = 64;
+
 // Whether `load` is the first of `loads`, and no instruction writes to memory before the last one.
 bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm::Instruction*> loads) {
     size_t seen = 0;
@@ -233,38 +235,84 @@ llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
 }
 
+// Adds the parts of an index to those of `place`; false where a part is neither the same for all lanes nor the same in all iterations of `loop`. Sums
+// that are extended must not wrap around, as is known of those of an `int`.
+bool LaneCode::add_to_place(llvm::Value& index, uint64_t bytes, const llvm::Loop& loop, PlaceInRow& place) const {
+    constexpr size_t parts_max = 8;
+    llvm::SmallVector<llvm::Value*, parts_max> parts{&index};
+    while (!parts.empty()) {
+        llvm::Value* const part = parts.pop_back_val();
+        if (parts.size() + place.uniform.size() + place.varying.size() >= parts_max)
+            return false;
+        if (shapes_.of(part).is_uniform()) {
+            place.uniform.emplace_back(part, bytes);
+            continue;
+        }
+        if (loop.isLoopInvariant(part)) {
+            place.varying.emplace_back(part, bytes);
+            continue;
+        }
+        auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(part);
+        if (const auto* extended = llvm::dyn_cast<llvm::SExtInst>(part))
+            sum = llvm::dyn_cast<llvm::BinaryOperator>(extended->getOperand(0));
+        if (sum == nullptr || sum->getOpcode() != llvm::Instruction::Add ||
+            (!sum->getType()->isIntegerTy(address_bits) && !sum->hasNoSignedWrap()))
+            return false;
+        parts.append({sum->getOperand(0), sum->getOperand(1)});
+    }
+    return true;
+}
+
 // Splits an address into a row, which each lane has computed before the innermost loop, and an index in the row that is the same for all
 // lanes. Returns nothing for an address of another form.
 std::optional<LaneCode::PlaceInRow> LaneCode::place_in_row(const llvm::Value* address) const {
     const auto* place = llvm::dyn_cast<llvm::GetElementPtrInst>(address);
-    if (place == nullptr || place->getNumIndices() != 1 || plan_.privates.scale(place) != 1)
+    if (place == nullptr || shapes_.of(place).is_strided())
         return std::nullopt;
-    llvm::Value* const row = const_cast<llvm::Value*>(place->getPointerOperand());
-    const auto* chosen = llvm::dyn_cast<llvm::Instruction>(row);
     const llvm::Loop* const loop = plan_.loops->getLoopFor(place->getParent());
-    if (chosen == nullptr || shapes_.of(row).is_strided() || !shapes_.of(place->getOperand(1)).is_uniform() ||
-        loop == plan_.loop || loop->contains(chosen))
+    if (loop == plan_.loop)
         return std::nullopt;
-    const llvm::DataLayout& layout = function_.getDataLayout();
-    return PlaceInRow{row, place->getOperand(1),
-                      layout.getTypeAllocSize(place->getSourceElementType()).getFixedValue()};
+    PlaceInRow found;
+    for (; place != nullptr && loop->contains(place);
+         place = llvm::dyn_cast<llvm::GetElementPtrInst>(place->getPointerOperand())) {
+        llvm::SmallMapVector<llvm::Value*, llvm::APInt, 4> indices;
+        llvm::APInt distance(address_bits, 0);
+        if (plan_.privates.scale(place) != 1 ||
+            !place->collectOffset(function_.getDataLayout(), address_bits, indices, distance))
+            return std::nullopt;
+        for (const auto& [index, bytes] : indices)
+            if (!add_to_place(*index, bytes.getZExtValue(), *loop, found))
+                return std::nullopt;
+        found.distance += distance.getSExtValue();
+        found.base = const_cast<llvm::Value*>(place->getPointerOperand());
+    }
+    const bool is_row = loop->isLoopInvariant(found.base) &&
+                        (!found.varying.empty() || !shapes_.of(found.base).is_uniform()) && !found.uniform.empty();
+    return is_row ? std::optional(found) : std::nullopt;
 }
 
 // To extract an address from a vector takes as long as to load from it. Rows do not change in the loop, so LLVM extracts them before it. An
 // inactive lane reads what the first active lane reads, so that the loop has no select between addresses.
 llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses_in_rows(const PlaceInRow& place, llvm::Align align,
                                                                      int64_t distance, llvm::Value* mask) {
-    llvm::Value* rows = vector(place.row);
-    llvm::Value* offset = builder_.CreateSExtOrTrunc(scalar(place.index), builder_.getInt64Ty());
-    offset = builder_.CreateAdd(builder_.CreateMul(offset, builder_.getInt64(place.element_bytes)),
-                                builder_.getInt64(static_cast<uint64_t>(distance)));
+    llvm::Value* rows = vector(place.base);
+    for (const auto& [part, bytes] : place.varying) {
+        llvm::Value* const elements = builder_.CreateSExtOrTrunc(vector(part), wide(builder_.getInt64Ty()));
+        rows = builder_.CreateGEP(builder_.getInt8Ty(), rows,
+                                  builder_.CreateMul(elements, splat(builder_.getInt64(bytes))));
+    }
+    llvm::Value* offset = builder_.getInt64(static_cast<uint64_t>(distance + place.distance));
+    for (const auto& [part, bytes] : place.uniform) {
+        llvm::Value* const elements = builder_.CreateSExtOrTrunc(scalar(part), builder_.getInt64Ty());
+        offset = builder_.CreateAdd(builder_.CreateMul(elements, builder_.getInt64(bytes)), offset);
+    }
     if (mask != nullptr) {
         llvm::Value* const some = any(mask);
         llvm::Value* const active = builder_.CreateBitCast(mask, builder_.getIntNTy(width_));
         llvm::Value* lane = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, active, builder_.getFalse());
         lane = builder_.CreateZExtOrTrunc(
             builder_.CreateSelect(some, lane, llvm::Constant::getNullValue(lane->getType())), builder_.getInt64Ty());
-        llvm::Value* const unread = builder_.CreateAddrSpaceCast(dummy(align), place.row->getType());
+        llvm::Value* const unread = builder_.CreateAddrSpaceCast(dummy(align), place.base->getType());
         llvm::Value* const first = builder_.CreateSelect(some, builder_.CreateExtractElement(rows, lane), unread);
         rows = builder_.CreateSelect(mask, rows, builder_.CreateVectorSplat(width_, first));
         offset = builder_.CreateSelect(some, offset, builder_.getInt64(0));
@@ -279,7 +327,8 @@ llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses_in_rows(const Place
 // The address of each lane, `distance` bytes beyond `address`. An inactive lane gets an address that can be read, with the same alignment.
 llvm::SmallVector<llvm::Value*, 16> LaneCode::lane_addresses(llvm::Value* address, llvm::Align align, int64_t distance,
                                                              llvm::Value* mask) {
-    if (const auto place = place_in_row(address))
+    // Under a mask the rows that are read change with it.
+    if (const auto place = place_in_row(address); place && (mask == nullptr || place->varying.empty()))
         return lane_addresses_in_rows(*place, align, distance, mask);
     const auto moved = [&](llvm::Value* place) {
         return builder_.CreateGEP(builder_.getInt8Ty(), place, builder_.getInt64(static_cast<uint64_t>(distance)));
