@@ -28,7 +28,14 @@ TEST(IdleItems, AreFoundByLanes) {
     EXPECT_EQ(program.result().lanes.loops, 0) << program.optimised();
     EXPECT_EQ(program.result().lanes.scalar_loops, 1);
     EXPECT_NE(program.result().lanes.reason.find("skip"), std::string::npos) << program.result().lanes.reason;
-    EXPECT_NE(program.optimised().find("<16 x i8> @llvm.masked.load"), std::string::npos) << program.optimised();
+    EXPECT_NE(program.optimised().find("<64 x i8> @llvm.masked.load"), std::string::npos) << program.optimised();
+}
+
+// The bits of 64 guards are one number, from which the places of the busy work-items follow.
+TEST(IdleItems, BetweenBusyOnes_AreNotVisited) {
+    Compiled program(search, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("step"), "");
+    EXPECT_TRUE(has(program, "@llvm.cttz.i64(")) << program.optimised();
 }
 
 // A guard is not evaluated ahead when it is the same for all work-items, when it has an effect, or when code that all work-items run follows it.
@@ -83,8 +90,8 @@ struct Graph {
 };
 
 // None, all, and some of the work-items have something to do, in groups that are smaller than what is skipped, as large, and not a multiple.
-TEST(IdleItems, AreSkippedAlone) {
-    Compiled program(search);
+void skip_alone(const std::string& processor) {
+    Compiled program(search, processor);
     constexpr size_t items = 1000;
     for (const uint64_t local : {uint64_t{1}, uint64_t{40}, uint64_t{64}, uint64_t{100}, uint64_t{200}, uint64_t{1000}})
         for (const bool is_known : {false, true}) {
@@ -113,6 +120,10 @@ TEST(IdleItems, AreSkippedAlone) {
                 }
         }
 }
+
+TEST(IdleItems, AreSkippedAlone) { skip_alone({}); }
+
+TEST(IdleItems, AreSkippedAloneWithVectorsOf128Bits) { skip_alone("x86-64-v2"); }
 
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -14,6 +14,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/ValueMapper.h>
 
 namespace polder::compiler::workgroup {
@@ -29,7 +30,8 @@ public:
 
     bool skip(unsigned items_at_once) {
         const auto* start = llvm::dyn_cast<llvm::ConstantInt>(plan_.start);
-        if (start == nullptr || !start->isZero() || !is_without_effect(*plan_.latch) || !find_guard())
+        if (start == nullptr || !start->isZero() || !is_without_effect(*plan_.latch) ||
+            !llvm::hasSingleElement(plan_.header->phis()) || !find_guard())
             return false;
         emit(items_at_once);
         return true;
@@ -140,8 +142,10 @@ private:
         llvm::BasicBlock* const busy = make_block("items.busy");
         llvm::BasicBlock* const next = make_block("items.skip");
         llvm::IRBuilder<> at(&*function_.getEntryBlock().getFirstInsertionPt());
-        llvm::AllocaInst* const any = at.CreateAlloca(at.getInt8Ty(), nullptr, "busy");
-        any->setMetadata(shared_variable, llvm::MDNode::get(function_.getContext(), {}));
+        auto* const flags_type = llvm::FixedVectorType::get(at.getInt8Ty(), items_at_once);
+        llvm::AllocaInst* const flags = at.CreateAlloca(flags_type, nullptr, "busy");
+        flags->setMetadata(shared_variable, llvm::MDNode::get(function_.getContext(), {}));
+        llvm::IntegerType* const bits_type = at.getIntNTy(items_at_once);
 
         plan_.preheader->getTerminator()->replaceSuccessorWith(plan_.header, some);
         at.SetInsertPoint(some);
@@ -150,39 +154,63 @@ private:
         llvm::Value* const size = llvm::ConstantInt::get(type, items_at_once);
         llvm::Value* const end = at.CreateAdd(first, size, "", /*HasNUW=*/true, /*HasNSW=*/true);
         llvm::Value* const is_whole = at.CreateICmpULE(end, plan_.count);
-        llvm::Value* const its_end = at.CreateSelect(is_whole, end, plan_.count);
+        llvm::Value* const left = at.CreateZExtOrTrunc(at.CreateSub(plan_.count, first), bits_type);
+        llvm::Value* const all_left = at.CreateNot(at.CreateShl(llvm::Constant::getAllOnesValue(bits_type), left));
         at.CreateCondBr(is_whole, ask, busy);
 
-        llvm::BasicBlock* const asked = emit_question(*ask, *first, *size, *any);
+        llvm::BasicBlock* const asked = emit_question(*ask, *first, *size, *flags);
         at.SetInsertPoint(asked);
-        at.CreateCondBr(at.CreateIsNotNull(at.CreateLoad(at.getInt8Ty(), any)), busy, next);
+        llvm::Value* const found = at.CreateAlignedLoad(flags_type, flags, flags->getAlign());
+        llvm::Value* const bits = at.CreateBitCast(at.CreateIsNotNull(found), bits_type);
+        at.CreateCondBr(at.CreateIsNotNull(bits), busy, next);
 
         at.SetInsertPoint(busy);
+        llvm::PHINode* const entered = at.CreatePHI(bits_type, 2);
+        entered->addIncoming(all_left, some);
+        entered->addIncoming(bits, asked);
         at.CreateBr(plan_.header);
-        const int entry = plan_.index->getBasicBlockIndex(plan_.preheader);
-        plan_.index->setIncomingBlock(static_cast<unsigned>(entry), busy);
-        plan_.index->setIncomingValue(static_cast<unsigned>(entry), first);
-        plan_.compare->setOperand(1, its_end);
+        run_busy_items(*entered, *first);
         plan_.latch->getTerminator()->replaceSuccessorWith(plan_.exit, next);
 
         at.SetInsertPoint(next);
-        llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpULT(its_end, plan_.count), some, plan_.exit);
+        llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpULT(end, plan_.count), some, plan_.exit);
         first->addIncoming(llvm::ConstantInt::get(type, 0), plan_.preheader);
-        first->addIncoming(its_end, next);
+        first->addIncoming(end, next);
         const auto property = [&](const char* name) {
             return llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), name));
         };
         set_loop(*back, {nullptr, property("llvm.loop.unroll.disable"), property(items_tag)});
     }
 
+    // Makes the loop run the work-items beyond `first` whose bits are set in `entered`, of which at least one is.
+    void run_busy_items(llvm::PHINode& entered, llvm::Value& first) {
+        llvm::IRBuilder<> at(plan_.index);
+        llvm::Type* const type = entered.getType();
+        llvm::PHINode* const bits = at.CreatePHI(type, 2, "items.busy");
+        at.SetInsertPoint(plan_.header, plan_.header->getFirstInsertionPt());
+        llvm::Value* const lowest = at.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, bits, at.getTrue());
+        llvm::Value* const item = at.CreateAdd(&first, at.CreateZExtOrTrunc(lowest, first.getType()), "",
+                                               /*HasNUW=*/true, /*HasNSW=*/true);
+        plan_.index->replaceAllUsesWith(item);
+        plan_.index->eraseFromParent();
+        auto* const branch = llvm::cast<llvm::BranchInst>(plan_.latch->getTerminator());
+        at.SetInsertPoint(branch);
+        llvm::Value* const others = at.CreateAnd(bits, at.CreateSub(bits, llvm::ConstantInt::get(type, 1)));
+        bits->addIncoming(&entered, entered.getParent());
+        bits->addIncoming(others, plan_.latch);
+        branch->setCondition(branch->getSuccessor(0) == plan_.header ? at.CreateIsNotNull(others)
+                                                                     : at.CreateIsNull(others));
+        llvm::RecursivelyDeleteTriviallyDeadInstructions(plan_.compare);
+    }
+
     // The loop that evaluates the guards. Returns the block after it, which has no terminator yet.
-    llvm::BasicBlock* emit_question(llvm::BasicBlock& before, llvm::Value& first, llvm::Value& size, llvm::Value& any) {
+    llvm::BasicBlock* emit_question(llvm::BasicBlock& before, llvm::Value& first, llvm::Value& size,
+                                    llvm::Value& flags) {
         llvm::BasicBlock* const head = make_block("ask.items");
         llvm::BasicBlock* const yes = make_block("ask.busy");
         llvm::BasicBlock* const latch = make_block("ask.next");
         llvm::BasicBlock* const behind = make_block("ask.done");
         llvm::IRBuilder<> at(&before);
-        at.CreateStore(at.getInt8(0), &any);
         at.CreateBr(head);
         at.SetInsertPoint(head);
         llvm::Type* const type = first.getType();
@@ -190,9 +218,13 @@ private:
         llvm::Value* const item = at.CreateAdd(&first, counter, "", /*HasNUW=*/true, /*HasNSW=*/true);
         llvm::BranchInst* const into = at.CreateBr(behind);
         at.SetInsertPoint(yes);
-        at.CreateStore(at.getInt8(1), &any);
         at.CreateBr(latch);
+        into->setSuccessor(0, copy_guard(*item, *yes, *latch));
         at.SetInsertPoint(latch);
+        llvm::PHINode* const is_busy = at.CreatePHI(at.getInt8Ty(), 2);
+        for (llvm::BasicBlock* from : llvm::predecessors(latch))
+            is_busy->addIncoming(at.getInt8(from == yes ? 1 : 0), from);
+        at.CreateStore(is_busy, at.CreateGEP(at.getInt8Ty(), &flags, counter));
         llvm::Value* const next =
             at.CreateAdd(counter, llvm::ConstantInt::get(type, 1), "", /*HasNUW=*/true, /*HasNSW=*/true);
         llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpEQ(next, &size), behind, head);
@@ -203,7 +235,6 @@ private:
         properties.push_back(
             llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), idle_items_tag)));
         set_loop(*back, properties);
-        into->setSuccessor(0, copy_guard(*item, *yes, *latch));
         return behind;
     }
 

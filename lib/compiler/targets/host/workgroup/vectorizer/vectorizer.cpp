@@ -179,7 +179,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return outcome;
     }
     leave_out_idle_end(*plan, shapes, width);
-    if (separate_passing_items(*plan, shapes, width, prices.masks) ||
+    // A loop that evaluates guards is too short to be divided.
+    if ((!is_tagged(loop, idle_items_tag) && separate_passing_items(*plan, shapes, width, prices.masks)) ||
         unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
