@@ -170,14 +170,37 @@ TEST(Gathers, FromRowsThatAreFarApart_AreNotQuick) {
     EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
 }
 
-TEST(Gathers, OfWhatWasScattered_AreNotQuick) {
-    constexpr const char* source = R"(
+// Counts of the numbers that `NUMBER` is in each iteration.
+std::string counts_of(const std::string& number) {
+    return R"(
         kernel void k(global const uint* in, global uint* out, local uint* counts, int n, int items) {
             int l = get_local_id(0);
-            for (int i = 0; i < n; ++i) counts[(in[i * items + get_global_id(0)] & 15) * 64 + l]++;
+            for (int i = 0; i < n; ++i) counts[()" +
+           number + R"( & 15) * 64 + l]++;
             out[get_global_id(0)] = counts[l];
         })";
-    EXPECT_EQ(loops_of(source, processor_with_quick_gathers), one_without);
+}
+
+TEST(Gathers, OfWhatWasScattered_AreNotQuick) {
+    EXPECT_EQ(loops_of(counts_of("in[get_global_id(0)] >> (i & 31)"), processor_with_quick_gathers), one_without);
+}
+
+// One work-item reads one element of each of n lines of memory, and the next one reads their neighbours.
+TEST(Lines, OfWhichOneWorkItemReadsOneElement_AreReadByLanes) {
+    EXPECT_EQ(loops_of(counts_of("in[i * items + get_global_id(0)]"), processor_with_quick_gathers), one_with_lanes);
+}
+
+// A histogram with vectors of 128 bits: bytes that all work-items of the launch read in turns, and atomic operations.
+TEST(Lines, OfBytesForAHistogram_AreReadByLanes) {
+    constexpr const char* source = R"(
+        kernel void k(global const uchar* in, global uint* out, uint count) {
+            local uint bins[256];
+            for (uint i = get_global_id(0); i < count; i += get_global_size(0))
+                atomic_inc(&bins[in[i]]);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[get_global_id(0)] = bins[get_local_id(0)];
+        })";
+    EXPECT_EQ(loops_of(source, "x86-64-v2").without, 0U);
 }
 
 // One work-item waits for its own store, too, when each iteration adds to the same place.

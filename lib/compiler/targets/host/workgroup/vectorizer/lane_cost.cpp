@@ -244,15 +244,16 @@ double waiting_for_last_lane(const llvm::BasicBlock& block, const LanePlan& plan
     return waiting;
 }
 
-// What one work-item pays besides for an access that is side by side for all lanes, such as `values[k * n + id]`, in a loop that is as long as the
-// work-item says: each of its iterations is on another line of memory, and the caches keep the lines for its neighbours at best.
+// What one work-item pays besides for an access that is side by side for all lanes, such as `values[k * n + id]`, in a loop of the kernel: each of its
+// iterations is on another line of memory, and the caches keep the lines for its neighbours at best. A load from the second cache takes 14 cycles. Local
+// memory is in the first one.
 double cost_of_lines(const LanePlan& plan, llvm::Instruction& instruction, const LaneShapes& shapes,
                      LaneAccesses& accesses) {
     constexpr int64_t line_bytes = 64;
-    constexpr double line = 1;
+    constexpr double line = 3;
     const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
     const llvm::Loop* const loop = plan.loops->getLoopFor(instruction.getParent());
-    if (address == nullptr || loop == plan.loop || shapes.of(address).is_uniform())
+    if (address == nullptr || loop == plan.loop || shapes.of(address).is_uniform() || !is_in_buffer(instruction))
         return 0;
     const auto access = accesses.of(instruction);
     if (!access || !access->is_consecutive())
@@ -312,8 +313,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
             if (instruction.hasMetadata(local_atomic_mark))
                 costs.lanes = cost_of_local_atomic(plan, width);
             all.lanes += weight * waiting * costs.lanes;
-            if (waiting > 1)
-                costs.one_by_one += width * cost_of_lines(plan, instruction, shapes, accesses);
+            costs.one_by_one += width * cost_of_lines(plan, instruction, shapes, accesses);
             all.one_by_one += weight * costs.one_by_one;
         }
         all.one_by_one += weight * cost_of_branch(plan, *block) * width;
