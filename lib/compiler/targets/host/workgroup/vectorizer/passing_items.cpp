@@ -18,7 +18,8 @@ namespace polder::compiler::workgroup {
 namespace {
 
 constexpr size_t passed_instructions_max = 160;  // the body is emitted once more
-constexpr unsigned vectors_min = 3;  // fewer of them in a row save less than it costs to change between the loops
+// Fewer vectors in a row save less than it costs to change between the loops, unless they are the whole row.
+constexpr unsigned vectors_min = 3;
 
 // The work-items from `begin` to the one before `end`.
 struct Range {
@@ -259,7 +260,8 @@ private:
         llvm::Type* const type = plan_.count->getType();
         llvm::Value* const length = before.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, passing.end, passing.begin);
         llvm::Value* const has_some =
-            before.CreateICmpUGE(length, llvm::ConstantInt::get(type, uint64_t{vectors_min} * width));
+            before.CreateOr(before.CreateICmpUGE(length, llvm::ConstantInt::get(type, uint64_t{vectors_min} * width)),
+                            before.CreateICmpEQ(length, plan_.count));
         llvm::Value* const zero = llvm::ConstantInt::get(type, 0);
         llvm::Value* const first_end = before.CreateSelect(has_some, passing.begin, plan_.count);
 
