@@ -1,5 +1,6 @@
 #include <base/log.h>
 
+#include <algorithm>
 #include <host/code_contest.h>
 #include <host/worker_pool.h>
 
@@ -14,6 +15,8 @@ constexpr float sum_to_decide_ns = 1'000'000;
 constexpr size_t pairs_of_long_groups = 2;
 // Another form must take this part of the time. A difference that is smaller changes from run to run.
 constexpr float clear_win = 0.95f, close_win = 0.97f, clear_loss = 1.0f, hopeless = 1.25f, very_slow = 2.5f;
+// A kernel that has not worked for so long in sum may end before a form gains what making it takes.
+constexpr uint64_t least_work_ns = 20'000'000;
 // While a form is made, launches look for it after so much work. A trial ends after so much work, whether or not it was clear.
 constexpr uint64_t poll_ns = 1'000'000, trial_ns = 1'000'000'000;
 // All forms are measured again when the kernel has worked so many times as long.
@@ -21,7 +24,10 @@ constexpr uint64_t again = 16;
 
 }  // namespace
 
-void CodeContest::offer(std::unique_ptr<driver::OtherForms> forms) { forms_ = std::move(forms); }
+void CodeContest::offer(std::unique_ptr<driver::OtherForms> forms) {
+    forms_ = std::move(forms);
+    next_ns_.store(std::max(least_work_ns, forms_->making_ns()), std::memory_order_relaxed);
+}
 
 void CodeContest::worked(uint64_t ns) {
     const uint64_t sum = worked_ns_.load(std::memory_order_relaxed) + ns;

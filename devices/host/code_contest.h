@@ -75,7 +75,7 @@ private:
     std::unique_ptr<driver::OtherForms> forms_;  // null: none were offered
     std::atomic<const driver::HostCode*> best_, rival_{nullptr};
     std::atomic<uint64_t> stack_bytes_{planned_.stack_bytes};
-    std::atomic<uint64_t> worked_ns_{0}, next_ns_{first_ns};  // at `next_ns_`, the next step is taken
+    std::atomic<uint64_t> worked_ns_{0}, next_ns_{0};  // at `next_ns_`, the next step is taken
     Mutex mutex_;
     Stage stage_ POLDER_GUARDED_BY(mutex_) = Stage::waiting;
     size_t form_ POLDER_GUARDED_BY(mutex_) = 0;
@@ -83,9 +83,6 @@ private:
     PairedTimes times_ POLDER_GUARDED_BY(mutex_);
     unsigned warming_ POLDER_GUARDED_BY(mutex_) = 0;  // pairs that are not counted
     Whole last_whole_ POLDER_GUARDED_BY(mutex_);
-
-    // Compiling a form takes 10 to 100 ms of another thread.
-    static constexpr uint64_t first_ns = 20'000'000;
 };
 
 }  // namespace polder::devices

@@ -114,6 +114,8 @@ public:
     virtual ~OtherForms() = default;
     [[nodiscard]] virtual size_t count() const = 0;
     [[nodiscard]] virtual const char* name(size_t form) const = 0;  // for messages
+    // About how long making one takes, in nanoseconds. Launches that have not worked for as long in sum should not have one made.
+    [[nodiscard]] virtual uint64_t making_ns() const = 0;
     // Makes the code on another thread, and returns at once. Does nothing when that was requested before.
     virtual void request(size_t form) noexcept = 0;
     // Nothing before it was made. Null when there is none: it cannot be made, it would be the same code, or a measurement showed that it is slower.

@@ -24,10 +24,12 @@ driver::HostCode code_of(WorkGroupFunction function) {
 
 class Forms final : public driver::OtherForms {
 public:
-    explicit Forms(std::vector<const driver::HostCode*> codes) : codes_(std::move(codes)) {}
+    explicit Forms(std::vector<const driver::HostCode*> codes, uint64_t making_ns)
+        : ns_to_make(making_ns), codes_(std::move(codes)) {}
 
     [[nodiscard]] size_t count() const override { return codes_.size(); }
     [[nodiscard]] const char* name(size_t) const override { return "a form"; }
+    [[nodiscard]] uint64_t making_ns() const override { return ns_to_make; }
     void request(size_t form) noexcept override { ++requests[form]; }
     [[nodiscard]] std::optional<const driver::HostCode*> made(size_t form) const override {
         return is_ready ? std::optional{codes_[form]} : std::nullopt;
@@ -35,6 +37,7 @@ public:
     void measured(size_t form, float time) override { times[form] = time; }
     void settled(size_t form) override { best = form; }
 
+    const uint64_t ns_to_make;
     bool is_ready = true;
     std::map<size_t, int> requests;
     std::map<size_t, float> times;
@@ -46,8 +49,8 @@ private:
 
 class CodeContests : public testing::Test {
 protected:
-    Forms& offer(std::vector<const driver::HostCode*> codes) {
-        auto forms = std::make_unique<Forms>(std::move(codes));
+    Forms& offer(std::vector<const driver::HostCode*> codes, uint64_t making_ns = 1 * ms) {
+        auto forms = std::make_unique<Forms>(std::move(codes), making_ns);
         Forms& offered = *forms;
         contest.offer(std::move(forms));
         return offered;
@@ -83,6 +86,14 @@ TEST_F(CodeContests, NothingIsRequestedBeforeTheKernelHasWorkedForLong) {
     contest.worked(19 * ms);
     EXPECT_TRUE(forms.requests.empty());
     EXPECT_EQ(contest.turn(stack).rival, nullptr);
+    contest.worked(1 * ms);
+    EXPECT_EQ(forms.requests.at(0), 1);
+}
+
+TEST_F(CodeContests, AKernelWithLongCodeWorksForLongerBefore) {
+    const Forms& forms = offer({&other}, 500 * ms);
+    contest.worked(499 * ms);
+    EXPECT_TRUE(forms.requests.empty());
     contest.worked(1 * ms);
     EXPECT_EQ(forms.requests.at(0), 1);
 }

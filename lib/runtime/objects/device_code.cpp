@@ -8,6 +8,7 @@
 #include <runtime/kernel_forms.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <set>
 
@@ -262,12 +263,15 @@ Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, con
 }
 
 Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {
+    const auto began = std::chrono::steady_clock::now();
     POLDER_ASSIGN(compiled, executable_->code(info.name, version));
+    const std::chrono::nanoseconds making = std::chrono::steady_clock::now() - began;
     POLDER_ASSIGN(loaded, device_.load(*compiled));
     LoadedCode code;
     code.loaded = std::move(loaded);
     code.version = version;
-    if (std::unique_ptr<KernelForms> forms = KernelForms::of(*this, *executable_, info, version))
+    if (std::unique_ptr<KernelForms> forms =
+            KernelForms::of(*this, *executable_, info, version, static_cast<uint64_t>(making.count())))
         code.loaded->offer(std::move(forms));
     if (!version.groups)
         code.lane_dimension = executable_->lane_dimension(info.name, version);

@@ -24,18 +24,19 @@ const char* name_of(compiler::Form form) {
 }  // namespace
 
 std::unique_ptr<KernelForms> KernelForms::of(DeviceCode& code, compiler::Executable& executable,
-                                             const compiler::KernelInfo& kernel, const compiler::CodeVersion& version) {
+                                             const compiler::KernelInfo& kernel, const compiler::CodeVersion& version,
+                                             uint64_t making_ns) {
     if (!options::other_forms())
         return nullptr;
     const std::vector<compiler::Form> forms = executable.other_forms(kernel.name, version);
     if (forms.empty())
         return nullptr;
-    return std::unique_ptr<KernelForms>(new KernelForms(code, executable, kernel, version, forms));
+    return std::unique_ptr<KernelForms>(new KernelForms(code, executable, kernel, version, forms, making_ns));
 }
 
 KernelForms::KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
-                         compiler::CodeVersion version, const std::vector<compiler::Form>& forms)
-    : code_(code), executable_(executable), kernel_(kernel), version_(std::move(version)) {
+                         compiler::CodeVersion version, const std::vector<compiler::Form>& forms, uint64_t making_ns)
+    : code_(code), executable_(executable), kernel_(kernel), version_(std::move(version)), making_ns_(making_ns) {
     for (const compiler::Form form : forms)
         forms_.push_back(std::make_unique<One>(form));
 }

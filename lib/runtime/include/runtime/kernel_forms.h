@@ -10,13 +10,14 @@ namespace polder::runtime {
 
 class KernelForms final : public driver::OtherForms {
 public:
-    // Null when no other form is worth measuring, or the user wants none. `version` has been compiled.
+    // Null when no other form is worth measuring, or the user wants none. `version` has been compiled, in `making_ns`.
     [[nodiscard]] static std::unique_ptr<KernelForms> of(DeviceCode& code, compiler::Executable& executable,
                                                          const compiler::KernelInfo& kernel,
-                                                         const compiler::CodeVersion& version);
+                                                         const compiler::CodeVersion& version, uint64_t making_ns);
 
     [[nodiscard]] size_t count() const override { return forms_.size(); }
     [[nodiscard]] const char* name(size_t form) const override;
+    [[nodiscard]] uint64_t making_ns() const override { return making_ns_; }
     void request(size_t form) noexcept override;
     [[nodiscard]] std::optional<const driver::HostCode*> made(size_t form) const override;
     void measured(size_t form, float time) override;
@@ -31,7 +32,7 @@ private:
     };
 
     KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
-                compiler::CodeVersion version, const std::vector<compiler::Form>& forms);
+                compiler::CodeVersion version, const std::vector<compiler::Form>& forms, uint64_t making_ns);
     void make(One& one) const;
     [[nodiscard]] bool is_surely_slow(const One& one) const;
 
@@ -39,6 +40,7 @@ private:
     compiler::Executable& executable_;
     const compiler::KernelInfo& kernel_;
     const compiler::CodeVersion version_;
+    const uint64_t making_ns_;
     std::vector<std::unique_ptr<One>> forms_;
     std::atomic<bool> two_vectors_are_slow_{false};
 };
