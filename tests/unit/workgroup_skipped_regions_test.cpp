@@ -3,6 +3,7 @@
 #include "workgroup_harness.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <utility>
@@ -107,6 +108,59 @@ TEST(SkippedRegions, AreNotEnoughForLanesThatWaitInEachLoop) {
                      "znver4");
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.loops, 0U) << program.optimised();
+}
+
+// An arm of a switch over an argument, in code that the guard at the beginning masks.
+constexpr auto arms = R"(
+    kernel void k(global const float4* restrict in, global float4* restrict out, int width, int mode, float cut) {
+        const int x = get_global_id(0);
+        if (x >= width) return;
+        float4 a = in[x], o = -1;
+        float sum = 0;
+        switch (mode & 7) {
+        case 0: o = a.x < cut ? a.yzwx / (a + 1) : a * 2 - 1; if (a.y > cut) o.x = sqrt(a.z); break;
+        case 1: for (int i = 0; i < mode; ++i) sum += a.x / (i + 1); o = a + sum; break;
+        case 2: if (a.x > cut) { o = a / (a.w + 2); if (a.y < cut) o += a.zwxy / 3; } else o = sqrt(a) / (a + 3); break;
+        case 3: for (float v = a.x; v > 0.1f; v /= 2) sum += a.y / (v + 1); o = sum; break;
+        case 4: o = a; break;
+        }
+        o.w = mode & 8 ? a.w : cut;
+        out[x] = o;
+    })";
+
+TEST(SkippedRegions, AreArmsOfASwitchOverAnArgument) {
+    Compiled program(arms, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    // Each of the four long arms begins behind a branch that goes around it when no lane is active.
+    const std::string& code = program.optimised();
+    size_t branches = 0;
+    for (size_t at = code.find("\nif.some"); at != std::string::npos; at = code.find("\nif.some", at + 1))
+        ++branches;
+    EXPECT_GE(branches, 4U) << code;
+}
+
+TEST(SkippedRegions, OfASwitchHaveTheResultsOfEachArm) {
+    constexpr uint32_t count = 64;
+    std::vector<float> in(size_t{4} * count);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<float>(i * 29 % 64) / 16;
+    Compiled one_by_one(arms), in_lanes(arms);
+    ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+    ASSERT_EQ(in_lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_EQ(in_lanes.result().lanes.loops, 1U) << in_lanes.result().lanes.reason;
+    for (const int width : {5, 40, 64})
+        for (int mode = 0; mode < 16; ++mode) {
+            const auto run = [&](const Compiled& program) {
+                std::vector<float> out(in.size(), -7);
+                program.run({1, {count, 1, 1}, {32, 1, 1}},
+                            Arguments().add(in.data()).add(out.data()).add(width).add(mode).add(1.5F));
+                return out;
+            };
+            const std::vector<float> expected = run(one_by_one), out = run(in_lanes);
+            for (size_t i = 0; i < out.size(); ++i)
+                EXPECT_NEAR(out[i], expected[i], 1e-5F * std::abs(expected[i])) << width << ' ' << mode << ' ' << i;
+        }
 }
 
 TEST(SkippedRegions, ArePassedByVectorsInWhichNoLaneIsActive) {

@@ -1,6 +1,8 @@
 // The instructions of a block are counted; a branch costs about as much as a few of them, and more where it is predicted badly.
 #include "skipped_code.h"
 
+#include "masked_order.h"
+
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -82,6 +84,38 @@ BlockSet blocks_between(llvm::BasicBlock& before, llvm::BasicBlock& begin, const
     return found;
 }
 
+// The blocks of the first units that are reached only through the first of them.
+BlockSet blocks_entered_by(llvm::ArrayRef<llvm::BasicBlock*> units, const llvm::Loop* level, const LanePlan& plan) {
+    BlockSet found;
+    for (llvm::BasicBlock* unit : units) {
+        const llvm::Loop* const inner = child_loop(*plan.loops, level, *unit);
+        const auto is_inside = [&](const llvm::BasicBlock* from) {
+            return found.contains(from) || (inner && inner->contains(from));
+        };
+        if (unit != units.front() && !llvm::all_of(llvm::predecessors(unit), is_inside))
+            break;
+        if (inner)
+            found.insert(inner->block_begin(), inner->block_end());
+        else
+            found.insert(unit);
+    }
+    return found;
+}
+
+// Where control leaves the blocks; null when there are several such places or none.
+llvm::BasicBlock* only_exit_of(const BlockSet& blocks) {
+    llvm::BasicBlock* exit = nullptr;
+    for (llvm::BasicBlock* block : blocks)
+        for (llvm::BasicBlock* next : llvm::successors(block)) {
+            if (blocks.contains(next) || next == exit)
+                continue;
+            if (exit != nullptr)
+                return nullptr;
+            exit = next;
+        }
+    return exit;
+}
+
 }  // namespace
 
 bool is_worth_skipping(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes, unsigned lanes) {
@@ -120,6 +154,33 @@ std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, con
             return region;
     }
     return std::nullopt;
+}
+
+std::optional<SkippedRegion> uniform_side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units,
+                                                         const BlockSet& blocks, const llvm::Loop* level,
+                                                         const LanePlan& plan, const LaneShapes& shapes,
+                                                         unsigned lanes) {
+    llvm::BasicBlock* const begin = units.front();
+    llvm::BasicBlock* const before = begin->getSinglePredecessor();
+    const auto* const branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
+    if (plan.kind == LoopKind::sub_group || !branch || !branch->isConditional() ||
+        !shapes.of(branch->getCondition()).is_uniform())
+        return std::nullopt;
+    SkippedRegion region{before, begin, nullptr, blocks_entered_by(units, level, plan)};
+    region.join = only_exit_of(region.blocks);
+    const bool is_in_loop = level != nullptr && blocks.contains(level->getHeader());
+    // A loop reads the conditions on which lanes leave it or go on with the next iteration.
+    if (!region.join || (is_in_loop && (!blocks.contains(region.join) || region.join == level->getHeader())))
+        return std::nullopt;
+    const auto is_inside = [&](const llvm::BasicBlock* block) { return region.blocks.contains(block); };
+    if (llvm::all_of(llvm::predecessors(region.join), is_inside))
+        return std::nullopt;
+    if (region.blocks.size() == 1 && is_worth_skipping(*begin, plan, shapes, lanes))
+        return std::nullopt;  // it has a branch of its own
+    unsigned length = 0;
+    for (const llvm::BasicBlock* block : region.blocks)
+        length += length_of(*block, shapes, lanes);
+    return length >= long_body ? std::optional(region) : std::nullopt;
 }
 
 SkippingBranch::SkippingBranch(llvm::IRBuilder<>& at, llvm::Value* any)

@@ -19,8 +19,8 @@ namespace polder::compiler::workgroup {
 [[nodiscard]] bool is_worth_skipping(const llvm::Loop& loop, const llvm::Value& entering, const LanePlan& plan,
                                      const LaneShapes& shapes, unsigned lanes);
 
-// The body of an if that has several blocks: entered only by the edge from `before` to `begin`, and left only for `join`, where those that do not
-// enter it go at once.
+// The body of an if that has several blocks, or a side of an if: entered only by the edge from `before` to `begin`, and left only for `join`, where
+// others arrive that have not entered it.
 struct SkippedRegion {
     llvm::BasicBlock *before = nullptr, *begin = nullptr, *join = nullptr;
     BlockSet blocks;
@@ -30,6 +30,14 @@ struct SkippedRegion {
 [[nodiscard]] std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, const BlockSet& blocks,
                                                                  const LanePlan& plan, const LaneShapes& shapes,
                                                                  unsigned lanes);
+
+// The side of a branch in masked code whose condition is the same for all lanes, such as an arm of a switch over an argument, when a branch around it
+// pays. It begins with the first of `units`, the blocks at `level` that are still to be emitted, and is a part of them at their beginning. `blocks`
+// are all blocks that are emitted at this level.
+[[nodiscard]] std::optional<SkippedRegion> uniform_side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units,
+                                                                       const BlockSet& blocks, const llvm::Loop* level,
+                                                                       const LanePlan& plan, const LaneShapes& shapes,
+                                                                       unsigned lanes);
 
 // A branch around the code that is emitted until `end`.
 class SkippingBranch {

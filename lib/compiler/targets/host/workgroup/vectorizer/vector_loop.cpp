@@ -253,7 +253,7 @@ private:
     void emit_region_unless_skipped(const SkippedRegion& region, llvm::ArrayRef<llvm::BasicBlock*> units,
                                     const llvm::Loop* level) {
         SkippingBranch around(at_, lanes_.any(edges_[{region.before, region.begin}]));
-        emit_units(nullptr, units, region.blocks, level);
+        emit_units(nullptr, units, region.blocks, level, region.begin);
         around.end();
         llvm::SmallSetVector<llvm::Value*, 4> needed;
         const llvm::SmallSetVector<llvm::BasicBlock*, 4> ends(llvm::pred_begin(region.join),
@@ -287,11 +287,14 @@ private:
     }
 
     // `before`: the block that was emitted last; null where no region begins behind it. The blocks of a region follow it at once in this order.
+    // `entered`: the first block of the region that is being emitted.
     void emit_units(llvm::BasicBlock* before, llvm::ArrayRef<llvm::BasicBlock*> units, const BlockSet& blocks,
-                    const llvm::Loop* level) {
+                    const llvm::Loop* level, const llvm::BasicBlock* entered = nullptr) {
         while (!units.empty()) {
-            const auto region =
+            auto region =
                 before ? region_worth_skipping(*before, blocks, plan_, shapes_, lanes_.width()) : std::nullopt;
+            if (!region && units.front() != entered)
+                region = uniform_side_worth_skipping(units, blocks, level, plan_, shapes_, lanes_.width());
             if (region) {
                 const auto inside =
                     units.take_while([&](llvm::BasicBlock* unit) { return region->blocks.contains(unit); });
