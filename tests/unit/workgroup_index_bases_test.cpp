@@ -42,6 +42,28 @@ TEST(IndexBases, OfAStencil_AreNotExtendedInTheLoop) {
     EXPECT_EQ(count(lanes_of(program), "sext i32"), 0U) << lanes_of(program);
 }
 
+// Random numbers begin with an id plus a seed, which is any number of 32 bits. No address depends on the sum, so nothing is checked before the
+// loop, and no loop without lanes runs for seeds that are large.
+TEST(IndexBases, OfRandomNumbers_AreNotChecked) {
+    Compiled program(R"(
+        kernel void k(global float* out, uint seed, int n) {
+            const size_t i = get_global_id(0);
+            uint s = seed + i, t = ((uint)i << 4) + 0xa341316c;
+            for (int round = 0; round < n; ++round) {
+                s ^= s << 13;
+                s ^= s >> 17;
+                s ^= s << 5;
+                t += ((s >> 5) + 0xc8013ea4) ^ (s + round);
+            }
+            out[i] = (s ^ t) / 4294967296.0f;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    EXPECT_TRUE(has(program, "uitofp <16 x i32>")) << program.optimised();
+    EXPECT_FALSE(has(program, "icmp ule i64") || has(program, "icmp ult i64")) << program.optimised();
+}
+
 // Elements at all places that an int can have.
 class AllPlaces {
 public:

@@ -283,7 +283,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     if (!base || !loop_.isLoopInvariant(other))
         return result;
     result.base = sum_of(*base, *other);
-    if (!op.getType()->isIntegerTy(32))
+    if (!op.getType()->isIntegerTy(32) || !is_read_as_number(op))
         return result;
     const bool may_be_negative = !is_extended_as_unsigned(op);
     if (!assume_small(result.base, may_be_negative)) {
@@ -342,7 +342,7 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
         in_low_bits(LaneShape::strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
     if (is_guess() || !value.base || value.stride != 1 || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
-    if (result.differing_bits == 0 && !assume_small(value.base))
+    if (result.differing_bits == 0 && (!is_read_as_number(cast) || !assume_small(value.base)))
         return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {

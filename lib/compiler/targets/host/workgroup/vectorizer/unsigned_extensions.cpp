@@ -1,5 +1,6 @@
 #include "unsigned_extensions.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
@@ -26,25 +27,57 @@ bool passes_step_on(const llvm::Instruction& instruction) {
     }
 }
 
-}  // namespace
-
-bool is_extended_as_unsigned(const llvm::Instruction& value) {
+// Whether `is_looked_for` is true of a user of `value` or of another number with its step.
+bool has_user(const llvm::Instruction& value, llvm::function_ref<bool(const llvm::Instruction&)> is_looked_for,
+              llvm::function_ref<bool(const llvm::Instruction&)> passes_on) {
     constexpr size_t values_max = 32;
     llvm::SmallPtrSet<const llvm::Instruction*, 16> seen{&value};
     llvm::SmallVector<const llvm::Instruction*> todo{&value};
     while (!todo.empty()) {
         for (const llvm::User* user : todo.pop_back_val()->users()) {
             const auto* instruction = llvm::cast<llvm::Instruction>(user);
-            if (const auto* extension = llvm::dyn_cast<llvm::ZExtInst>(instruction);
-                extension && !extension->hasNonNeg())
+            if (is_looked_for(*instruction))
                 return true;
-            if (passes_step_on(*instruction) && seen.insert(instruction).second)
+            if (passes_on(*instruction) && seen.insert(instruction).second)
                 todo.push_back(instruction);
         }
         if (seen.size() > values_max)
             return true;
     }
     return false;
+}
+
+}  // namespace
+
+bool is_extended_as_unsigned(const llvm::Instruction& value) {
+    const auto is_extension = [](const llvm::Instruction& user) {
+        const auto* const extension = llvm::dyn_cast<llvm::ZExtInst>(&user);
+        return extension && !extension->hasNonNeg();
+    };
+    return has_user(value, is_extension, passes_step_on);
+}
+
+bool is_read_as_number(const llvm::Instruction& value) {
+    const auto reads_number = [](const llvm::Instruction& user) {
+        switch (user.getOpcode()) {
+        case llvm::Instruction::Xor:
+        case llvm::Instruction::And:
+        case llvm::Instruction::LShr:
+        case llvm::Instruction::AShr:
+        case llvm::Instruction::UIToFP:
+        case llvm::Instruction::SIToFP:
+        case llvm::Instruction::BitCast:
+        case llvm::Instruction::Store: return false;
+        default: return !passes_step_on(user);
+        }
+    };
+    // Shifts back and masks leave the step only in numbers of 64 bits.
+    const auto passes_on = [](const llvm::Instruction& user) {
+        const unsigned code = user.getOpcode();
+        return passes_step_on(user) && code != llvm::Instruction::And && code != llvm::Instruction::LShr &&
+               code != llvm::Instruction::AShr;
+    };
+    return has_user(value, reads_number, passes_on);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -1,4 +1,5 @@
-// Whether an index of a work-item may be negative: not when it is extended as an unsigned number (lane_shape.h).
+// What becomes of an index of a work-item (lane_shape.h): it is not negative when it is extended as an unsigned number, and it may wrap around when
+// nothing depends on its value in more bits.
 #pragma once
 
 namespace llvm {
@@ -10,5 +11,9 @@ namespace polder::compiler::workgroup {
 // Whether `value`, or a number with its step, may be extended as an unsigned number. A remainder, or a bound, is another number: whether
 // it is extended does not matter. More than `values_max` values count as yes.
 [[nodiscard]] bool is_extended_as_unsigned(const llvm::Instruction& value);
+
+// Whether `value`, a number of 32 bits, or a number with its step may be extended, compared, divided or passed to a function. The seeds of random
+// numbers are not: all that is computed from them wraps around. More than `values_max` values count as yes.
+[[nodiscard]] bool is_read_as_number(const llvm::Instruction& value);
 
 }  // namespace polder::compiler::workgroup
