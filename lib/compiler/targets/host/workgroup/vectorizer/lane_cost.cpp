@@ -1,5 +1,5 @@
 // A sum over the instructions of a loop. Each is weighted by how often its block is assumed to run: 8^depth times inside of `depth` loops,
-// at most 8^4.
+// at most 8^4, and less often in arms of uniform switches.
 #include "lane_cost.h"
 
 #include "explicit_vectors.h"
@@ -10,6 +10,7 @@
 #include "skipped_code.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
+#include "uniform_arms.h"
 
 #include <algorithm>
 #include <cmath>
@@ -297,11 +298,13 @@ bool is_vector_instruction(const llvm::Instruction& instruction) {
 LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned width,
                    const LaneTarget& target) {
     ApartCosts apart(plan, shapes, target.gathers);
+    const UniformArms arms(plan, shapes);
     LaneCosts all;
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
-        const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        const double weight =
+            arms.part_of(*block) * weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
         const Mask mask = mask_of(*block, plan, shapes);
         const double waiting = waiting_for_last_lane(*block, plan, shapes);
         for (llvm::Instruction& instruction : *block) {

@@ -10,6 +10,7 @@
 #include "lane_cost.h"
 #include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
+#include "uniform_arms.h"
 
 #include <algorithm>
 #include <llvm/Analysis/LoopInfo.h>
@@ -146,11 +147,13 @@ private:
 double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
                      const LaneTarget& target) {
     Work work(plan, shapes, accesses, lanes, target);
+    const UniformArms arms(plan, shapes);
     double all = 0;
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
-        const double weight = weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        const double weight =
+            arms.part_of(*block) * weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
         double its = 0;
         for (llvm::Instruction& instruction : *block)
             its += work.of(instruction);
