@@ -71,5 +71,44 @@ TEST(WaitingLanes, ThatWalkTreesWithStacksOfTheirOwn_AreSlower) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
 }
 
+// What is loaded decides where the next iteration loads: one work-item after the other waits for each load.
+TEST(WaitingLanes, OfSearchesThatWaitForLoads_AreFaster) {
+    constexpr const char* tree = R"(
+        typedef struct { int key, left, right; float value; } Node;
+        kernel void k(global const Node* nodes, global const int* keys, global float* out) {
+            const int i = get_global_id(0), key = keys[i];
+            int at = 0;
+            float value = -1;
+            while (at != -1) {
+                value = nodes[at].value;
+                if (nodes[at].key == key)
+                    break;
+                at = key < nodes[at].key ? nodes[at].left : nodes[at].right;
+            }
+            out[i] = value;
+        })";
+    constexpr const char* lists = R"(
+        kernel void k(global const int* starts, global const int* numbers, global int* out) {
+            const int i = get_global_id(0);
+            int common = 0;
+            for (int n = starts[i]; n < starts[i + 1]; n++) {
+                int a = starts[i], b = starts[numbers[n]];
+                const int a_end = starts[i + 1], b_end = starts[numbers[n] + 1];
+                while (a < a_end && b < b_end) {
+                    const int p = numbers[a], q = numbers[b];
+                    common += p == q;
+                    a += p <= q;
+                    b += q <= p;
+                }
+            }
+            out[i] = common;
+        })";
+    for (const char* source : {tree, lists}) {
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor_with_512_bits), 1U) << source;
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor_with_256_bits), 1U) << source;
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, "x86-64-v2"), 0U) << source;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

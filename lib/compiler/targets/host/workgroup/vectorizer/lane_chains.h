@@ -5,6 +5,7 @@
 #pragma once
 
 #include "lane_plan.h"
+#include "lane_target.h"
 
 namespace llvm {
 class DominatorTree;
@@ -13,8 +14,9 @@ class DominatorTree;
 namespace polder::compiler::workgroup {
 
 // For one work-item, in the unit of lane_cost: the instructions that a processor could execute meanwhile. Only loops of one block that all
-// lanes leave together are looked at. `part`: of the instructions of `plan.loop`, those that one work-item executes; below 1 where its explicit
+// lanes leave together and searches are looked at. `part`: of the instructions of `plan.loop`, those that one work-item executes; below 1 where its explicit
 // vectors are kept, and are split in `plan.loop`.
-[[nodiscard]] double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, double part = 1);
+[[nodiscard]] double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target,
+                                       double part = 1);
 
 }  // namespace polder::compiler::workgroup

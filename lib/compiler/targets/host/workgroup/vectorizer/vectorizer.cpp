@@ -168,7 +168,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     double gain = weight * costs.gain() / width;
     const double one_by_one = weight * costs.one_by_one / width, in_lanes = weight * costs.lanes / width;
     if (options.lanes == Lanes::where_they_pay && gain < 0)
-        gain += weight * (waited_for_chains(*plan, dominators) * (1 - 1.0 / width) +  // lanes wait once
+        gain += weight * (waited_for_chains(*plan, dominators, prices) * (1 - 1.0 / width) +  // lanes wait once
                           saved_by_row_loops(*plan, shapes, accesses, dominators, target, width, prices.gathers));
     if (options.lanes == Lanes::where_they_pay && gain < 0) {
         Outcome outcome{Outcome::Kind::does_not_pay, 0, "lanes would be slower"};
@@ -193,7 +193,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     outcome.in_lanes = in_lanes;
     outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
     if (saved > 0 && saved < one_by_one)
-        outcome.waited = weight * waited_for_chains(*plan, dominators, 1 - saved / one_by_one);
+        outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     outcome.vectors = vectors;
     const unsigned lanes = width * vectors;
