@@ -31,9 +31,9 @@ constexpr double never = -1;
 class InnerLoop {
 public:
     InnerLoop(const llvm::Loop& loop, const LaneShapes& shapes, LaneAccesses& accesses,
-              const llvm::TargetTransformInfo& target, unsigned lanes, Loads loads)
+              const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices)
         : loop_(loop), blocks_(chain_of_blocks(loop)), shapes_(shapes), accesses_(accesses), target_(target),
-          lanes_(lanes), loads_of_target_(loads) {}
+          lanes_(lanes), prices_(prices) {}
 
     unsigned vectors() {
         if (!count_all())
@@ -41,16 +41,18 @@ public:
         unsigned vectors = 1;
         while (vectors < vectors_max && is_waiting(vectors) && have_registers(2 * vectors))
             vectors *= 2;
-        if (vectors == 1 && loads_of_target_ == Loads::scarce && waits_for_loads() && have_registers(2))
+        if (vectors == 1 && prices_.loads == Loads::scarce && waits_for_loads() && have_registers(2))
             vectors = 2;
         return vectors;
     }
 
     // The same for a loop that lanes leave at different times: it runs until the last of twice as many lanes has left, which takes a tenth longer where they
-    // compute an escape time. Masks are further work.
+    // compute an escape time. Masks are further work. Only where two vector instructions start in each cycle, which a Zen 4 does not with 512 bits.
     unsigned vectors_of_search() {
         constexpr double work_of_masks = 2;
-        if (loads_of_target_ != Loads::scarce || !is_left_by_some() || !count_body() || accesses_of_one_ > 0)
+        constexpr unsigned words_of_512_bits = 16;
+        const bool starts_two = prices_.loads == Loads::scarce || prices_.register_words < words_of_512_bits;
+        if (!starts_two || !is_left_by_some() || !count_body() || accesses_of_one_ > 0)
             return 1;
         work_ += work_of_masks;
         return longest_chain() >= waiting_ratio * work_ && have_registers(2) ? 2 : 1;
@@ -284,7 +286,7 @@ private:
     LaneAccesses& accesses_;
     const llvm::TargetTransformInfo& target_;
     const unsigned lanes_;
-    const Loads loads_of_target_;
+    const LaneTarget& prices_;
     llvm::SmallVector<llvm::PHINode*> phis_;  // that vary between lanes
     llvm::SmallPtrSet<const llvm::Value*, 16> kept_,
         shared_;  // made before the loop: one for each vector, one for all vectors
@@ -377,13 +379,13 @@ bool walks_in_strides(const llvm::Loop& loop, const LaneShapes& shapes, LaneAcce
 // For loops that go on by the size of the launch or of the group until the end of a row, such as `for (i = get_global_id(0); i < n; i += get_global_size(0))`.
 // One vector would read a line of memory here and there, and the row's other lines in further walks along it.
 unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                            const llvm::TargetTransformInfo& target, unsigned lanes, Loads loads) {
+                            const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices) {
     constexpr unsigned at_once = 2;
     unsigned vectors = 1;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop)
             continue;
-        InnerLoop inner(*loop, shapes, accesses, target, lanes, loads);
+        InnerLoop inner(*loop, shapes, accesses, target, lanes, prices);
         if (!inner.fits_in_strides(at_once) || !walks_in_strides(*loop, shapes, accesses, lanes))
             return 1;
         vectors = at_once;
@@ -402,7 +404,7 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
     const auto is_short = [&](const llvm::Loop* loop) {
-        return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes, prices.loads).fits(vectors_max);
+        return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes, prices).fits(vectors_max);
     };
     if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short) ||
         pages_of(plan, shapes, accesses) < pages_min)
@@ -436,13 +438,13 @@ unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAcc
         return fitting_vectors(vectors, plan, lanes);
     if (size > body_instructions_max || !plan.privates.empty())
         return 1;
-    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices.loads); vectors > 1)
+    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices); vectors > 1)
         return fitting_vectors(vectors, plan, lanes);
     unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
     for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
         if (loop == plan.loop || !loop->isInnermost())
             continue;
-        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices.loads).vectors());
+        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices).vectors());
     }
     return fitting_vectors(vectors, plan, lanes);
 }
