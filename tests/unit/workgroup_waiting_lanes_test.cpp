@@ -2,6 +2,7 @@
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
+#include <string>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -108,6 +109,27 @@ TEST(WaitingLanes, OfSearchesThatWaitForLoads_AreFaster) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor_with_256_bits), 1U) << source;
         EXPECT_EQ(loops_with_lanes_in_any_group(source, "x86-64-v2"), 0U) << source;
     }
+}
+
+// One work-item after the other waits where a branch that decides about a load was not predicted. Branches in front of stores mostly go one way.
+TEST(WaitingLanes, OfBranchesInFrontOfLoads_AreFaster) {
+    const auto picture = [](const std::string& statement) {
+        return "kernel void k(global const float* in, global const float2* places, global float* out, int height, int "
+               "width) {"
+               " const int i = get_global_id(0);"
+               " const int x = (int)floor(places[i].x * width), y = (int)floor(places[i].y * height);"
+               " const bool left = x >= 0 && x < width, right = x + 1 >= 0 && x + 1 < width;"
+               " const bool top = y >= 0 && y < height, bottom = y + 1 >= 0 && y + 1 < height;"
+               " for (int c = 0; c < 4; c++) {"
+               "  global const float* p = in + c * height * width;"
+               "  float sum = 0;"
+               "  if (top && left) sum += p[y * width + x];"
+               "  if (top && right) sum += p[y * width + x + 1] * 0.5f;"
+               "  if (bottom && left) sum += p[y * width + width + x] * 0.25f;"
+               "  if (bottom && right) sum += p[y * width + width + x + 1] * 0.125f;" +
+               statement + " } }";
+    };
+    EXPECT_EQ(loops_with_lanes_in_any_group(picture("out[c * 16384 + i] = sum;").c_str(), processor_with_512_bits), 1U);
 }
 
 }  // namespace

@@ -159,20 +159,23 @@ Mask mask_of(llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& sh
 }
 
 // What one work-item waits for at the end of the block, in instructions: the processor cannot predict a branch that decides by what was loaded
-// whether something is stored, as in a sort. Where nothing is stored, LLVM chooses values without a branch. In loops of the work-item such branches
-// often search, as breadth-first searches do, and mostly go one way.
+// whether something is stored, as in a sort, or only loaded, as in a picture with borders. Where neither is so, LLVM chooses values without a branch. In
+// loops of the work-item branches in front of stores often search, as breadth-first searches do, and mostly go one way.
 double cost_of_branch(const LanePlan& plan, const llvm::BasicBlock& block) {
     constexpr double unpredicted = 4;
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
-    if (!branch || !branch->isConditional() || !plan.divergent.contains(&block) ||
-        plan.loops->getLoopFor(&block) != plan.loop)
+    if (!branch || !branch->isConditional() || !plan.divergent.contains(&block))
         return 0;
-    const auto has_store = [](const llvm::BasicBlock* next) {
-        return next->getSinglePredecessor() != nullptr &&
-               llvm::any_of(*next, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); });
+    const bool is_in_loop = plan.loops->getLoopFor(&block) != plan.loop;
+    const auto cannot_be_chosen = [&](const llvm::BasicBlock* next) {
+        if (next->getSinglePredecessor() == nullptr)
+            return false;
+        const bool writes = llvm::any_of(*next, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); });
+        return writes ? !is_in_loop
+                      : llvm::any_of(*next, [](const llvm::Instruction& one) { return one.mayReadFromMemory(); });
     };
     const bool is_unpredicted =
-        llvm::any_of(branch->successors(), has_store) && depends_on_load(*branch->getCondition(), *plan.loop);
+        llvm::any_of(branch->successors(), cannot_be_chosen) && depends_on_load(*branch->getCondition(), *plan.loop);
     return is_unpredicted ? unpredicted : 0;
 }
 
