@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
@@ -64,6 +66,35 @@ TEST(HalfRounding, BeforeAConversionToInt_IsKept) {
     // Each truncation has a rounding before it.
     EXPECT_GT(count(code, "vcvtt"), 0u) << code;
     EXPECT_EQ(count(code, "vcvtt"), count(code, "vrndscale")) << code;
+}
+
+// How many calls of roundings have halves after the pass.
+unsigned roundings_of_halves(const char* processor) {
+    EXPECT_NE(create_host_target_machine(), nullptr);
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    std::string error;
+    const llvm::Triple triple("x86_64-unknown-linux-gnu");
+    const llvm::Target* const target = compat::lookup_target(triple, error);
+    EXPECT_NE(target, nullptr) << error;
+    const std::unique_ptr<llvm::TargetMachine> machine =
+        compat::create_target_machine(*target, triple, processor, "", {}, llvm::CodeGenOptLevel::Aggressive);
+    unsigned count = 0;
+    for (llvm::Function& function : *module) {
+        if (!function.isDeclaration())
+            round_halves_as_floats(function, *machine);
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            count +=
+                llvm::isa<llvm::CallInst>(instruction) && instruction.getType()->getScalarType()->isHalfTy() ? 1 : 0;
+    }
+    return count;
+}
+
+TEST(HalfRounding, WithoutArithmeticOfHalves_IsThatOfFloats) {
+    EXPECT_EQ(roundings_of_halves("znver4"), 0U);
+    EXPECT_EQ(roundings_of_halves("sapphirerapids"), 2U);
 }
 
 }  // namespace

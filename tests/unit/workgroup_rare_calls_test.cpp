@@ -3,10 +3,14 @@
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "workgroup_harness.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <regex>
+#include <unistd.h>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -171,6 +175,106 @@ TEST(RareCalls, LeaveWiderRegistersOfTheirArgumentsAlone) {
             EXPECT_EQ(out, expected) << processor << ", limit " << limit;
         }
     }
+}
+
+// A callee that only computes is vector code: with branches, a table, a function that it calls, and doubles. As many lanes as the calling kernel has
+// need several registers. Those with loops of each lane's own length or divisions of integers are called for one lane after the other.
+constexpr const char* computing = R"(
+    constant uint table[40] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5, 0, 2, 8, 8, 4, 1, 9, 7};
+    __attribute__((noinline)) uint twice_and_odd(uint x) { return x & 1 ? 3 * x : 2 * x + 1; }
+    __attribute__((noinline, cold)) double far(uint x, double y) {
+        uint sum = table[x % 40];
+        if (x % 7 > 3) sum = twice_and_odd(twice_and_odd(sum) + x);
+        return sum > 50 ? y / (sum + 1) : y * sum;
+    }
+    __attribute__((noinline, cold)) uint depth(uint x) { return x < 3 ? 1 : 1 + depth(x / 2); }
+    __attribute__((noinline, cold)) uint steps(uint x) { uint n = 0; for (; x != 1 && n < 500; ++n) x = x & 1 ? 3 * x + 1 : x / 2; return n; }
+    __attribute__((noinline, cold)) uint rest(uint x, uint y) { return x * 7 / (y + 1); }
+    kernel void k(global const uint* in, global double* out, uint limit) {
+        const size_t i = get_global_id(0);
+        double result = in[i];
+        if (in[i] > limit) result = far(in[i], result) + (in[i] > 2 * limit ? depth(in[i]) + steps(in[i]) + rest(in[i], limit) : 0);
+        out[i] = result;
+    })";
+
+double far_in_double(uint32_t x, double y) {
+    constexpr std::array<uint32_t, 40> table{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4,
+                                             6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5, 0, 2, 8, 8, 4, 1, 9, 7};
+    const auto twice_and_odd = [](uint32_t of) { return (of & 1) != 0 ? 3 * of : 2 * of + 1; };
+    uint32_t sum = table[x % 40];
+    if (x % 7 > 3)
+        sum = twice_and_odd(twice_and_odd(sum) + x);
+    return sum > 50 ? y / (sum + 1) : y * sum;
+}
+
+double depth(uint32_t x) { return x < 3 ? 1 : 1 + depth(x / 2); }
+uint32_t steps(uint32_t x) {
+    uint32_t n = 0;
+    for (; x != 1 && n < 500; ++n)
+        x = (x & 1) != 0 ? 3 * x + 1 : x / 2;
+    return n;
+}
+
+// The optimised IR of the function whose name contains `name`, from what the harness leaves in a file.
+std::string text_of(const std::string& file, const std::string& name) {
+    std::ifstream stream(file);
+    const std::string module{std::istreambuf_iterator<char>(stream), {}};
+    for (size_t at = module.find("\ndefine "); at != std::string::npos; at = module.find("\ndefine ", at + 1))
+        if (module.substr(at, module.find('\n', at + 1) - at).find(name) != std::string::npos)
+            return module.substr(at, module.find("\n}", at) - at);
+    return {};
+}
+
+TEST(RareCalls, ThatOnlyCompute_AreVectorCode) {
+    const std::string dump = testing::TempDir() + "rare_calls_" + std::to_string(getpid());
+    setenv("POLDER_TEST_DUMP", dump.c_str(), 1);
+    constexpr uint32_t n = 192;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(computing, processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        const std::string far = text_of(dump + ".opt", "far.lanes");
+        EXPECT_NE(far, "");
+        EXPECT_EQ(count(far, "llvm.cttz"), 0U) << processor << far;
+        EXPECT_GE(count(far, "fdiv <"), 1U) << processor << far;
+        for (const char* other : {"depth.lanes", "steps.lanes", "rest.lanes"})
+            EXPECT_EQ(count(text_of(dump + ".opt", other), "llvm.cttz"), 1U) << processor << other;
+        std::vector<uint32_t> in(n);
+        std::vector<double> out(n), expected(n);
+        for (const uint32_t limit : {0U, 50U, 96U, 189U, 1000U}) {
+            for (uint32_t i = 0; i < n; ++i) {
+                const uint32_t x = in[i] = i * 37 % n;
+                expected[i] = x;
+                if (x > limit)
+                    expected[i] = far_in_double(x, x) + (x > 2 * limit ? depth(x) + steps(x) + x * 7 / (limit + 1) : 0);
+            }
+            program.run({1, {n, 1, 1}, {48, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(limit));
+            EXPECT_EQ(out, expected) << processor << " limit " << limit;
+        }
+    }
+    unsetenv("POLDER_TEST_DUMP");
+    for (const char* kind : {"", ".opt"})
+        std::filesystem::remove(dump + kind);
+}
+
+// What uses the result of a rare call only is skipped with it.
+TEST(RareCalls, AreSkippedWithWhatUsesThem) {
+    Compiled program(R"(
+        __attribute__((noinline, cold)) float far(float x) { return x * x - 3; }
+        kernel void k(global float* out) {
+            const size_t i = get_global_id(0);
+            float x = out[i];
+            if (x > 1000) x = sqrt(far(x)) / 7;
+            out[i] = x;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    const std::string& code = program.optimised();
+    const size_t call = code.find("@far.lanes");
+    ASSERT_NE(call, std::string::npos);
+    const size_t root = code.find("@llvm.sqrt.v16f32(", call), end = code.find("\n\n", call);
+    EXPECT_LT(root, end) << code;
 }
 
 // A function that saves all registers restores their upper halves last.

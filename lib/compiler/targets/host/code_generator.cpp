@@ -31,10 +31,12 @@
 #include "other_forms.h"
 #include "pass_gate.h"
 #include "pass_times.h"
+#include "power_scaling.h"
 #include "quick_passes.h"
 #include "reciprocals.h"
 #include "register_need.h"
 #include "register_tables.h"
+#include "skipped_results.h"
 #include "sum_order.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
@@ -161,11 +163,14 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             move_out_lane_products(function);
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         if (options.is_optimized)
+            choose_where_computed(function);
+        if (options.is_optimized)
             permute_small_tables(function, machine);
         lower_masked_memory(function, target);
         if (options.is_optimized)
             mask_minimums(function, machine);
         ignore_order_of_zeros(function);
+        round_halves_as_floats(function, machine);
         round_halves_to_even(function);
         if (options.is_optimized)
             order_sums(function, target);
@@ -178,6 +183,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             multiply_for_divisions(function, machine);
             separate_even_and_odd(function, even_and_odd_target(function, machine));
         }
+        scale_by_instructions(function, machine);
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
         if (options.is_optimized)

@@ -1,10 +1,45 @@
 #include "half_rounding.h"
 
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 
 namespace polder::compiler {
+
+namespace {
+
+bool rounds_to_whole(llvm::Intrinsic::ID id) {
+    switch (id) {
+    case llvm::Intrinsic::ceil:
+    case llvm::Intrinsic::floor:
+    case llvm::Intrinsic::nearbyint:
+    case llvm::Intrinsic::rint:
+    case llvm::Intrinsic::round:
+    case llvm::Intrinsic::roundeven:
+    case llvm::Intrinsic::trunc: return true;
+    default: return false;
+    }
+}
+
+}  // namespace
+
+void round_halves_as_floats(llvm::Function& function, const llvm::TargetMachine& machine) {
+    if (!machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+avx512fp16"))
+        return;
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+        auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        if (!call || !call->getType()->getScalarType()->isHalfTy() || !rounds_to_whole(call->getIntrinsicID()))
+            continue;
+        llvm::IRBuilder<> at(call);
+        llvm::Type* const wide = call->getType()->getWithNewType(at.getFloatTy());
+        llvm::Value* const rounded =
+            at.CreateUnaryIntrinsic(call->getIntrinsicID(), at.CreateFPExt(call->getArgOperand(0), wide));
+        call->replaceAllUsesWith(at.CreateFPTrunc(rounded, call->getType()));
+        call->eraseFromParent();
+    }
+}
 
 void round_halves_to_even(llvm::Function& function) {
     for (llvm::Instruction& instruction : llvm::instructions(function)) {

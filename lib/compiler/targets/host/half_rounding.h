@@ -4,8 +4,13 @@
 #pragma once
 
 #include <llvm/IR/Function.h>
+#include <llvm/Target/TargetMachine.h>
 
 namespace polder::compiler {
+
+// Rounds halves to whole numbers as floats, for processors without arithmetic of halves: LLVM shortens a conversion, a rounding of the float and a
+// conversion back to a rounding of the half, which its code generation then makes for one element after the other.
+void round_halves_as_floats(llvm::Function& function, const llvm::TargetMachine& machine);
 
 // Replaces llvm.rint of halves and vectors of halves. Runs after all other passes over IR.
 void round_halves_to_even(llvm::Function& function);

@@ -13,6 +13,7 @@
 #include "targets/host/workgroup/regions/work_item_loops.h"
 #include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
+#include "targets/host/workgroup/vectorizer/rare_lanes.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
@@ -206,6 +207,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                                             permutes_of(options.target_machine), register_words,
                                             pages_of(options.target_machine), loads_of(options.target_machine)},
                                            sub_groups, analyses);
+        vectorize_rare_calls(*function.getParent(), register_words, permutes_of(options.target_machine), analyses);
     });
     replace_local_atomics(function);
     skip_unchanging_atomics(function);

@@ -24,21 +24,6 @@ llvm::AttributeList calling_attributes(const llvm::Function& callee) {
     return llvm::AttributeList::get(callee.getContext(), {}, all.getRetAttrs(), parameters);
 }
 
-// Where the values of all lanes lie in memory: those of the arguments, then the result.
-struct ValuesOfCall {
-    llvm::SmallVector<uint64_t> arguments;
-    uint64_t result = 0, bytes = 0;
-
-    ValuesOfCall(const llvm::CallInst& call, unsigned lanes) {
-        PlacesInMemory memory(call.getDataLayout(), lanes);
-        for (const llvm::Use& argument : call.args())
-            arguments.push_back(memory.next(*argument->getType()));
-        if (!call.getType()->isVoidTy())
-            result = memory.next(*call.getType());
-        bytes = memory.bytes();
-    }
-};
-
 class RareFunction {
 public:
     RareFunction(const llvm::CallInst& call, const ValuesOfCall& places, unsigned lanes)
@@ -66,6 +51,7 @@ private:
         function.addFnAttr(llvm::Attribute::NoInline);
         function.addFnAttr(llvm::Attribute::NoUnwind);
         function.addFnAttr(saves_registers_attribute);
+        function.addFnAttr(rare_lanes_attribute, std::to_string(lanes_));
         for (const auto kind : {llvm::Attribute::WillReturn, llvm::Attribute::Convergent, llvm::Attribute::NoSync})
             if (callee_.hasFnAttribute(kind))
                 function.addFnAttr(kind);
@@ -80,25 +66,22 @@ private:
             function.setMemoryEffects(llvm::MemoryEffects::readOnly() | llvm::MemoryEffects::argMemOnly());
     }
 
-    llvm::Value* element_address(llvm::Function& function, uint64_t place, llvm::Type* element, llvm::Value* lane) {
-        llvm::Value* const first = builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function.getArg(0), place);
-        return builder_.CreateInBoundsGEP(element, first, lane);
-    }
-
     void define(llvm::Function& function) {
         builder_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", &function));
         for_each_lane(builder_, *function.getArg(1), [&](llvm::Value& lane) {
             llvm::SmallVector<llvm::Value*> values;
             for (const auto [argument, place] : llvm::zip(call_.args(), places_.arguments))
-                values.push_back(builder_.CreateLoad(argument->getType(),
-                                                     element_address(function, place, argument->getType(), &lane)));
+                values.push_back(
+                    builder_.CreateLoad(argument->getType(), address_of_lane(builder_, *function.getArg(0), place,
+                                                                             *argument->getType(), lane)));
             llvm::CallInst* const call = builder_.CreateCall(callee_.getFunctionType(), &callee_, values);
             call->setCallingConv(callee_.getCallingConv());
             call->setAttributes(calling_attributes(callee_));
             // LLVM could make a jump of a call at the end, and then the registers would not be restored.
             call->setTailCallKind(llvm::CallInst::TCK_NoTail);
             if (!call->getType()->isVoidTy())
-                builder_.CreateStore(call, element_address(function, places_.result, call->getType(), &lane));
+                builder_.CreateStore(
+                    call, address_of_lane(builder_, *function.getArg(0), places_.result, *call->getType(), lane));
         });
         builder_.CreateRetVoid();
     }

@@ -14,6 +14,9 @@ namespace polder::compiler::workgroup {
 // LLVM's attribute of functions that save every register that they change.
 inline constexpr const char* saves_registers_attribute = "no_caller_saved_registers";
 
+// Marks the functions that call_rare() makes; the value is the number of lanes.
+inline constexpr const char* rare_lanes_attribute = "polder-rare-lanes";
+
 // The "target-features" of `function` on a processor with `features`. On x86 a function ends with vzeroupper, which clears the upper halves
 // of vector registers. Functions with the attribute must not.
 [[nodiscard]] std::string features_of(const llvm::Function& function, llvm::StringRef features);

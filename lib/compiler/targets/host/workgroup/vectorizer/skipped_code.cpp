@@ -32,12 +32,16 @@ bool is_bound_of_launch(const llvm::Value& condition, const LaneShapes& shapes) 
 
 constexpr unsigned long_body = 24;
 
-// Divisions and square roots of floating-point numbers take as long as many other instructions.
+// Divisions and square roots of floating-point numbers take as long as many other instructions. What uses the result of a cold function is
+// as rare as its call, which has a branch around it anyway.
 unsigned length_of(const llvm::Instruction& instruction) {
     constexpr unsigned divided = 8;
-    const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-    const bool is_slow =
-        instruction.getOpcode() == llvm::Instruction::FDiv || (call && call->getIntrinsicID() == llvm::Intrinsic::sqrt);
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
+    if (callee && callee->hasFnAttribute(llvm::Attribute::Cold))
+        return long_body;
+    const bool is_slow = instruction.getOpcode() == llvm::Instruction::FDiv ||
+                         (callee && callee->getIntrinsicID() == llvm::Intrinsic::sqrt);
     return is_slow ? divided : 1;
 }
 

@@ -15,6 +15,21 @@ uint64_t PlacesInMemory::next(llvm::Type& element) {
     return place;
 }
 
+ValuesOfCall::ValuesOfCall(const llvm::CallInst& call, unsigned lanes) {
+    PlacesInMemory memory(call.getDataLayout(), lanes);
+    for (const llvm::Use& argument : call.args())
+        arguments.push_back(memory.next(*argument->getType()));
+    if (!call.getType()->isVoidTy())
+        result = memory.next(*call.getType());
+    bytes = memory.bytes();
+}
+
+llvm::Value* address_of_lane(llvm::IRBuilder<>& at, llvm::Value& memory, uint64_t place, llvm::Type& element,
+                             llvm::Value& lane) {
+    llvm::Value* const first = at.CreateConstInBoundsGEP1_64(at.getInt8Ty(), &memory, place);
+    return at.CreateInBoundsGEP(&element, first, &lane);
+}
+
 llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known) {
     llvm::Type* const byte = llvm::Type::getInt8Ty(function.getContext());
     if (known == nullptr) {

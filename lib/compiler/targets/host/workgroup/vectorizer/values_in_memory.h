@@ -27,6 +27,17 @@ private:
     uint64_t bytes_ = 0;
 };
 
+// Where the values of a call for all lanes lie in memory: those of the arguments, then the result.
+struct ValuesOfCall {
+    ValuesOfCall(const llvm::CallInst& call, unsigned lanes);
+    llvm::SmallVector<uint64_t> arguments;
+    uint64_t result = 0, bytes = 0;
+};
+
+// The address of the value of `lane` in memory that begins at `memory`.
+[[nodiscard]] llvm::Value* address_of_lane(llvm::IRBuilder<>& at, llvm::Value& memory, uint64_t place,
+                                           llvm::Type& element, llvm::Value& lane);
+
 // `known`, enlarged to `bytes` if needed, or a new variable of the function.
 [[nodiscard]] llvm::AllocaInst* memory_for(uint64_t bytes, llvm::Function& function, llvm::AllocaInst* known);
 

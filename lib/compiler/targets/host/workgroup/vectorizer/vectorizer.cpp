@@ -394,6 +394,17 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     return report;
 }
 
+std::string vectorize_one_vector(llvm::Function& function, const SubGroupLanes& lanes,
+                                 llvm::FunctionAnalysisManager& analyses) {
+    make_operations_plain(function);
+    canonicalise(function, ExplicitVectors::split, analyses);
+    const auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
+    const auto obstacle = vectorize_sub_group(function, sub_group_tag, lanes, target);
+    llvm::removeUnreachableBlocks(function);
+    analyses.clear(function, function.getName());
+    return obstacle.value_or("there is no loop over lanes");
+}
+
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, const WorkGroupOptions& options,
                                      const LaneTarget& prices, const SubGroupReport& sub_groups,
                                      llvm::FunctionAnalysisManager& analyses) {

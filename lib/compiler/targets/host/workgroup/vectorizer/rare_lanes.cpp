@@ -1,0 +1,229 @@
+// The callee is inlined into a loop over as many lanes as a register has, with a branch around lanes that are not active, and this loop is
+// vectorized like one over the work-items of a sub-group: straight code under masks. Around it is a loop over the registers that all lanes fill.
+//
+// A callee that writes memory, depends on other lanes, or has loops or divisions of integers keeps its loop over active lanes.
+#include "rare_lanes.h"
+
+#include "rare_calls.h"
+#include "values_in_memory.h"
+#include "vectorizer.h"
+
+#include <algorithm>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// Longer code is not worth the time to compile it for cases that are rare.
+constexpr unsigned instructions_max = 600;
+
+llvm::CallInst* call_in(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            call && call->getCalledFunction() && !call->getCalledFunction()->isIntrinsic())
+            return call;
+    return nullptr;
+}
+
+// Whether all that `function` changes is its own variables, and the values of the call, which its first argument points to.
+bool only_computes(const llvm::Function& function) {
+    const auto is_own = [&](const llvm::Value& address) {
+        const llvm::Value* const object = llvm::getUnderlyingObject(&address);
+        return object == function.getArg(0) || llvm::isa<llvm::AllocaInst>(object);
+    };
+    return llvm::all_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
+        if (!instruction.mayWriteToMemory() || instruction.isLifetimeStartOrEnd())
+            return true;
+        if (const auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+            return store->isSimple() && is_own(*store->getPointerOperand());
+        const auto* const filling = llvm::dyn_cast<llvm::MemIntrinsic>(&instruction);
+        return filling && !filling->isVolatile() && is_own(*filling->getRawDest());
+    });
+}
+
+llvm::CallInst* call_to_inline(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->getCalledFunction())
+            if (!call->getCalledFunction()->isDeclaration())
+                return call;
+    return nullptr;
+}
+
+// Inlines all calls. False when one remains that may depend on other lanes, or the code becomes too long.
+bool inline_all(llvm::Function& function) {
+    while (llvm::CallInst* const call = call_to_inline(function)) {
+        llvm::InlineFunctionInfo info;
+        if (function.getInstructionCount() > instructions_max || !llvm::InlineFunction(*call, info).isSuccess())
+            return false;
+    }
+    return llvm::none_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+        const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+        return call && (!llvm::isa<llvm::IntrinsicInst>(call) || call->isConvergent());
+    });
+}
+
+// Lanes of one vector: a register full of doubles, where the code has many.
+unsigned lanes_of_vector(llvm::Function& callee, unsigned register_words) {
+    size_t wide = 0, all = 0;
+    for (const llvm::Instruction& instruction : llvm::instructions(callee)) {
+        wide += instruction.getType()->getScalarSizeInBits() == 64 ? 1 : 0;
+        all += instruction.isTerminator() ? 0 : 1;
+    }
+    return 4 * wide > all ? register_words / 2 : register_words;
+}
+
+class VectorForm {
+public:
+    VectorForm(llvm::Function& function, const llvm::CallInst& call, unsigned all_lanes, unsigned lanes)
+        : function_(function), context_(function.getContext()), call_(call), places_(call, all_lanes),
+          all_lanes_(all_lanes), lanes_(lanes), at_(context_) {}
+
+    // A new body, in which the loop over the lanes of one vector is tagged.
+    void define() {
+        llvm::BasicBlock* const entry = block("entry");
+        llvm::BasicBlock* const vectors = all_lanes_ > lanes_ ? block("vectors") : nullptr;
+        llvm::BasicBlock *const before = block("vector"), *const after = block("vector.done");
+        at_.SetInsertPoint(entry);
+        llvm::Value *first = at_.getInt64(0), *bits = function_.getArg(1);
+        if (vectors != nullptr) {
+            at_.CreateBr(vectors);
+            at_.SetInsertPoint(vectors);
+            auto* const counter = at_.CreatePHI(at_.getInt64Ty(), 2, "first");
+            counter->addIncoming(first, entry);
+            bits = at_.CreateLShr(bits, counter);
+            const uint64_t all = ~uint64_t{0} >> (64 - lanes_);
+            at_.CreateCondBr(at_.CreateIsNotNull(at_.CreateAnd(bits, all)), before, after);
+            at_.SetInsertPoint(after);
+            llvm::Value* const next = at_.CreateAdd(counter, at_.getInt64(lanes_), "", true, true);
+            counter->addIncoming(next, after);
+            llvm::BasicBlock* const done = block("done");
+            at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(all_lanes_)), done, vectors);
+            at_.SetInsertPoint(done);
+            first = counter;
+        } else {
+            at_.CreateBr(before);
+            at_.SetInsertPoint(after);
+        }
+        at_.CreateRetVoid();
+        define_vector(*before, *after, *first, *bits);
+    }
+
+private:
+    llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, &function_); }
+
+    void define_vector(llvm::BasicBlock& before, llvm::BasicBlock& after, llvm::Value& first, llvm::Value& bits) {
+        llvm::BasicBlock *const head = block("lanes"), *const active = block("lane"),
+                                *const latch = block("lanes.next");
+        at_.SetInsertPoint(&before);
+        at_.CreateBr(head);
+        at_.SetInsertPoint(head);
+        llvm::PHINode* const lane = at_.CreatePHI(at_.getInt64Ty(), 2, "lane");
+        lane->addIncoming(at_.getInt64(0), &before);
+        at_.CreateCondBr(at_.CreateTrunc(at_.CreateLShr(&bits, lane), at_.getInt1Ty()), active, latch);
+        at_.SetInsertPoint(active);
+        call_for(*at_.CreateAdd(&first, lane, "", true, true));
+        at_.CreateBr(latch);
+        at_.SetInsertPoint(latch);
+        llvm::Value* const next = at_.CreateAdd(lane, at_.getInt64(1), "", true, true);
+        lane->addIncoming(next, latch);
+        llvm::Metadata* const tag = llvm::MDNode::get(context_, llvm::MDString::get(context_, sub_group_tag));
+        llvm::MDNode* const properties = llvm::MDNode::getDistinct(context_, {nullptr, tag});
+        properties->replaceOperandWith(0, properties);
+        at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(lanes_)), &after, head)
+            ->setMetadata(llvm::LLVMContext::MD_loop, properties);
+    }
+
+    void call_for(llvm::Value& lane) {
+        llvm::Value& memory = *function_.getArg(0);
+        llvm::SmallVector<llvm::Value*> values;
+        for (const auto [argument, place] : llvm::zip(call_.args(), places_.arguments)) {
+            llvm::Type& type = *argument->getType();
+            values.push_back(at_.CreateLoad(&type, address_of_lane(at_, memory, place, type, lane)));
+        }
+        llvm::CallInst* const call = at_.CreateCall(call_.getFunctionType(), call_.getCalledFunction(), values);
+        call->setCallingConv(call_.getCallingConv());
+        call->setAttributes(call_.getAttributes());
+        at_.CreateStore(call, address_of_lane(at_, memory, places_.result, *call->getType(), lane));
+    }
+
+    llvm::Function& function_;
+    llvm::LLVMContext& context_;
+    const llvm::CallInst& call_;
+    const ValuesOfCall places_;
+    const unsigned all_lanes_, lanes_;
+    llvm::IRBuilder<> at_;
+};
+
+// Lanes would wait for the one whose loop runs longest, and divide integers one by one. Only some of them are active.
+bool pays(llvm::Function& function) {
+    const llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    const bool has_own_loop = llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) {
+        return !loop->isInnermost() && llvm::findOptionMDForLoop(loop, sub_group_tag) != nullptr;
+    });
+    return !has_own_loop && llvm::none_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+        return instruction.isIntDivRem() && !llvm::isa<llvm::Constant>(instruction.getOperand(1));
+    });
+}
+
+// Puts the variables of inlined functions into registers.
+void simplify(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().needCanonicalLoops(true)));
+    passes.run(function, analyses);
+    analyses.clear(function, function.getName());
+}
+
+// Keeps the loop over active lanes when the vectorizer has an obstacle.
+void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned register_words, Permutes permutes,
+               llvm::FunctionAnalysisManager& analyses) {
+    unsigned all_lanes = 0;
+    if (function.getFnAttribute(rare_lanes_attribute).getValueAsString().getAsInteger(10, all_lanes))
+        return;
+    const unsigned lanes = std::min(all_lanes, lanes_of_vector(*call.getCalledFunction(), register_words));
+    if (lanes < 2)
+        return;
+    llvm::Function* const made =
+        llvm::Function::Create(function.getFunctionType(), function.getLinkage(), "", function.getParent());
+    made->copyAttributesFrom(&function);
+    VectorForm(*made, call, all_lanes, lanes).define();
+    const bool is_whole = inline_all(*made);
+    if (is_whole)
+        simplify(*made, analyses);
+    if (!is_whole || !only_computes(*made) || !pays(*made) ||
+        !vectorize_one_vector(*made, {lanes, permutes}, analyses).empty()) {
+        made->eraseFromParent();
+        return;
+    }
+    made->takeName(&function);
+    function.replaceAllUsesWith(made);
+    function.eraseFromParent();
+}
+
+}  // namespace
+
+void vectorize_rare_calls(llvm::Module& module, unsigned register_words, Permutes permutes,
+                          llvm::FunctionAnalysisManager& analyses) {
+    llvm::SmallVector<llvm::Function*> functions;
+    for (llvm::Function& function : module)
+        if (function.hasFnAttribute(rare_lanes_attribute))
+            functions.push_back(&function);
+    for (llvm::Function* const function : functions) {
+        const llvm::CallInst* const call = call_in(*function);
+        if (call != nullptr && !call->getType()->isVoidTy() && !call->getCalledFunction()->isDeclaration())
+            vectorize(*function, *call, register_words, permutes, analyses);
+    }
+}
+
+}  // namespace polder::compiler::workgroup

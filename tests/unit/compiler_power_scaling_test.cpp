@@ -1,0 +1,89 @@
+// Products with powers of two, compiled for processors that have an instruction for them and for one that has not.
+#include "llvm_compat.h"
+#include "machine/host.h"
+#include "targets/host/power_scaling.h"
+
+#include <gtest/gtest.h>
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Target/TargetMachine.h>
+#include <map>
+
+namespace polder::compiler::test {
+namespace {
+
+// Of two registers; of a part of one; a program's own, whose exponent may be a NaN where the number is none; not a power of two.
+constexpr const char* text = R"(
+target triple = "x86_64-unknown-linux-gnu"
+define <16 x double> @two_registers(<16 x double> %x, <16 x double> %e) {
+  %lower = call <16 x double> @llvm.floor.v16f64(<16 x double> %e)
+  %whole = call <16 x i32> @llvm.fptosi.sat.v16i32.v16f64(<16 x double> %lower)
+  %result = call afn <16 x double> @llvm.ldexp.v16f64.v16i32(<16 x double> %x, <16 x i32> %whole)
+  ret <16 x double> %result
+}
+define <4 x float> @part(<4 x float> %x, <4 x float> %e) {
+  %lower = call <4 x float> @llvm.floor.v4f32(<4 x float> %e)
+  %whole = call <4 x i32> @llvm.fptosi.sat.v4i32.v4f32(<4 x float> %lower)
+  %result = call afn <4 x float> @llvm.ldexp.v4f32.v4i32(<4 x float> %x, <4 x i32> %whole)
+  ret <4 x float> %result
+}
+define <4 x float> @own(<4 x float> %x, <4 x float> %e) {
+  %lower = call <4 x float> @llvm.floor.v4f32(<4 x float> %e)
+  %whole = call <4 x i32> @llvm.fptosi.sat.v4i32.v4f32(<4 x float> %lower)
+  %result = call <4 x float> @llvm.ldexp.v4f32.v4i32(<4 x float> %x, <4 x i32> %whole)
+  ret <4 x float> %result
+}
+define <3 x float> @odd(<3 x float> %x, <3 x float> %e) {
+  %lower = call <3 x float> @llvm.floor.v3f32(<3 x float> %e)
+  %whole = call <3 x i32> @llvm.fptosi.sat.v3i32.v3f32(<3 x float> %lower)
+  %result = call afn <3 x float> @llvm.ldexp.v3f32.v3i32(<3 x float> %x, <3 x i32> %whole)
+  ret <3 x float> %result
+}
+)";
+
+// By function: how often it scales by the instruction.
+std::map<std::string, unsigned> scaled_for(const char* processor) {
+    EXPECT_NE(create_host_target_machine(), nullptr);  // registers the targets
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    std::string error;
+    const llvm::Triple triple("x86_64-unknown-linux-gnu");
+    const llvm::Target* const target = compat::lookup_target(triple, error);
+    if (!module || !target)
+        return {};
+    const std::unique_ptr<llvm::TargetMachine> machine =
+        compat::create_target_machine(*target, triple, processor, "", {}, llvm::CodeGenOptLevel::Aggressive);
+    std::map<std::string, unsigned> counts;
+    for (llvm::Function& function : *module) {
+        if (function.isDeclaration())
+            continue;
+        scale_by_instructions(function, *machine);
+        EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
+        unsigned& count = counts[function.getName().str()];
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
+                count += call->getCalledFunction()->getName().contains("mask.scalef.p") ? 1 : 0;
+    }
+    return counts;
+}
+
+using Counts = std::map<std::string, unsigned>;
+
+TEST(PowerScaling, OfWholeVectors_IsAnInstructionForEachRegister) {
+    EXPECT_EQ(scaled_for("znver4"), (Counts{{"two_registers", 2}, {"part", 1}, {"own", 0}, {"odd", 0}}));
+}
+
+TEST(PowerScaling, WithoutTheInstruction_Stays) {
+    EXPECT_EQ(scaled_for("haswell"), (Counts{{"two_registers", 0}, {"part", 0}, {"own", 0}, {"odd", 0}}));
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
