@@ -5,12 +5,14 @@
 #include "module/module.h"
 #include "targets/host/code_generator.h"
 
+#include <llvm/AsmParser/Parser.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/Support/SourceMgr.h>
 
 namespace polder::compiler::test {
 namespace {
@@ -61,7 +63,7 @@ unsigned count_in(const std::string& source, Condition holds) {
     return count;
 }
 
-// LLVM makes one instruction of llvm.ldexp. The common forms compute with the bits of the exponent.
+// LLVM makes one instruction of llvm.ldexp. The common forms compute with the bits of the exponent. pow has a second one for unusual arguments.
 TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
     const unsigned count =
         count_in("kernel void k(global double* a, global float* b) { size_t i = get_global_id(0);"
@@ -70,7 +72,22 @@ TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
                      const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
                      return call && call->getIntrinsicID() == llvm::Intrinsic::ldexp;
                  });
-    EXPECT_EQ(count, is_wide() ? 5U : 0U);
+    EXPECT_EQ(count, is_wide() ? 6U : 0U);
+}
+
+// Functions of halves are those of floats.
+TEST(WideBuiltins, AreWhatHalvesCall) {
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    const auto module =
+        llvm::parseAssemblyString("declare half @_Z3expDh(half)"
+                                  "define half @f(half %x) { %y = call half @_Z3expDh(half %x) ret half %y }",
+                                  problem, context);
+    ASSERT_NE(module, nullptr) << problem.getMessage().str();
+    const auto builtins = Builtins::for_host();
+    ASSERT_TRUE(builtins && (*builtins)->link_into(*module));
+    EXPECT_EQ(module->getFunction("_Z15polder_wide_expf") != nullptr, is_wide());
+    EXPECT_EQ(module->getFunction("_Z3expf") == nullptr, is_wide());
 }
 
 TEST(WideBuiltins, LogarithmsOfDoubles_DoNotDivide) {

@@ -9,7 +9,7 @@
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
 // - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h), those of polder_close_fma and polder_whole_fma by LLVM's
-//   intrinsic (lib/kernel/cl/fma.h).
+//   intrinsic (lib/kernel/cl/fma.h), those of polder_scale by two (targets/host/power_scaling.h).
 // - Functions that the work-group pass replaces (get_global_id, ...) are dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"
@@ -133,14 +133,16 @@ constexpr size_t group_size_max = 24;
 
 using Group = std::vector<llvm::GlobalValue*>;
 
-std::map<std::string, Group> with_large_groups_split(std::map<std::string, Group> groups) {
+// Functions of halves call those of floats, for which linking may choose another form (builtins.h). It cannot where both are in one module.
+std::map<std::string, Group> with_large_groups_split(const std::map<std::string, Group>& groups) {
+    constexpr llvm::StringLiteral half = "Dh";
     std::map<std::string, Group> result;
-    for (auto& [base, group] : groups)
-        if (group.size() <= group_size_max)
-            result[base] = std::move(group);
-        else
-            for (llvm::GlobalValue* member : group)
-                result[base + " of " + element_name(member->getName(), base)].push_back(member);
+    for (const auto& [base, group] : groups)
+        for (llvm::GlobalValue* member : group) {
+            const std::string element = element_name(member->getName(), base);
+            const bool is_apart = group.size() > group_size_max || element == half;
+            result[is_apart ? base + " of " + element : base].push_back(member);
+        }
     return result;
 }
 
@@ -160,7 +162,7 @@ std::map<std::string, Group> groups_of(llvm::Module& module) {
         variable.setName("_polder_table_" + variable.getName());
         groups[variable.getName().str()].push_back(&variable);
     }
-    return with_large_groups_split(std::move(groups));
+    return with_large_groups_split(groups);
 }
 
 // Copies a group into a module of its own. Symbols outside of the group that it refers to become declarations.
@@ -306,6 +308,28 @@ void replace_weak_fma(llvm::Module& module) {
     }
 }
 
+// polder_scale(x, e) is x 2^floor(e). A conversion of a NaN to an integer must have a value.
+void replace_scalings(llvm::Module& module) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        if (!function.getName().starts_with("_Z12polder_scale"))
+            continue;
+        for (llvm::User* user : llvm::make_early_inc_range(function.users())) {
+            auto& call = llvm::cast<llvm::CallInst>(*user);
+            llvm::IRBuilder<> at(&call);
+            llvm::Value* const lower = at.CreateUnaryIntrinsic(llvm::Intrinsic::floor, call.getArgOperand(1));
+            llvm::Type* const whole = call.getType()->getWithNewType(at.getInt32Ty());
+            llvm::Value* const exponent =
+                at.CreateIntrinsic(llvm::Intrinsic::fptosi_sat, {whole, lower->getType()}, {lower});
+            auto* const made =
+                at.CreateIntrinsic(llvm::Intrinsic::ldexp, {call.getType(), whole}, {call.getArgOperand(0), exponent});
+            made->setHasApproxFunc(true);
+            call.replaceAllUsesWith(made);
+            call.eraseFromParent();
+        }
+        function.eraseFromParent();
+    }
+}
+
 void drop_work_group_intrinsics(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_intrinsic(function.getName().str()))
@@ -344,6 +368,7 @@ int main(int argc, char** argv) {
     drop_work_group_intrinsics(*library);
     replace_handles(*library);
     replace_weak_fma(*library);
+    replace_scalings(*library);
     infer_attributes(*library);
 
     std::string problems;

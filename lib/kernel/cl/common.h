@@ -19,6 +19,15 @@
 // For functions that contain a barrier.
 #define COLLECTIVE __attribute__((overloadable, always_inline, convergent))
 
+// Whether any element of a long vector is not 0.
+#define DEFINE_IS_ANY(T)                                                                               \
+    HELPER T is_any(T##4 x) { return x.x | x.y | x.z | x.w; }                                          \
+    HELPER T is_any(T##8 x) { return is_any(x.lo | x.hi); }                                            \
+    HELPER T is_any(T##16 x) { return is_any(x.lo | x.hi); }
+DEFINE_IS_ANY(int)
+DEFINE_IS_ANY(long)
+#undef DEFINE_IS_ANY
+
 // Intrinsics besides OpenCL's own functions (get_local_id, get_group_id, get_local_size, get_enqueued_local_size,
 // get_num_groups, get_global_offset, get_global_size, get_work_dim, barrier).
 

@@ -11,6 +11,7 @@
 #define BODY "power.inc"
 #define POWER_PARTS "power_parts.inc"
 #define POWER(NAME) NAME
+#define GENERAL_POWER(NAME) BUILTIN R NAME
 #define CORE "float_core.inc"
 #include "widths.h"
 #undef CORE

@@ -2,6 +2,9 @@
 // registers. builtins.h says when they replace the others. Below 4 ulp where the result is next to the largest or smallest, else below 2.
 // exp_wide.cl says why vectors of 8 and 16 have no such form.
 //
+// pow and powr compute what is right for positive normal numbers x and finite y (pow for negative ones, too). Other arguments have cold functions, which
+// lanes call only where there are such arguments.
+//
 // log2(m) = log2(1 + r) - log2(c), r = c m - 1. Floats: 32 intervals with a c of six bits, |r| < 2^-5.5; they keep 2^-30. Doubles: 16 with a
 // c of five bits, |r| < 2^-4.5, the first two powers of r in pairs; they keep 2^-62. The products c m - 1 are exact.
 #include "common.h"
@@ -45,20 +48,36 @@ __constant const double polder_log2_low_of_double[16] = {
 extern __constant const float polder_roots_of_float[16];
 extern __constant const double polder_roots_of_double[16];
 
+#define COLD __attribute__((overloadable, noinline, cold))
+COLD float polder_pow_of_unusual(float x, float y);
+COLD double polder_pow_of_unusual(double x, double y);
+COLD float polder_powr_of_unusual(float x, float y);
+COLD double polder_powr_of_unusual(double x, double y);
+
 // Functions of a file that are not inlined there have a name of their own in the library.
 #define log2_in_pair log2_in_pair_of_wide
 #define log2_of_positive log2_of_positive_of_wide
 #define exp2_of_pair exp2_of_pair_of_wide
 #define power_of_logarithm power_of_logarithm_of_wide
 #define part_of_whole part_of_whole_of_wide
+#define times_root times_root_of_wide
+#define power_with_sign power_with_sign_of_wide
 #define times_root_and_power times_root_and_power_of_wide
 
 #define WIDEST_LOOKED_UP 4
 #define BODY "power_wide.inc"
 #define POWER_PARTS "power_parts_wide.inc"
 #define POWER(NAME) polder_wide_##NAME
+#define GENERAL_POWER(NAME) HELPER R general_##NAME
 #define CORE "float_core.inc"
 #include "widths.h"
 #undef CORE
 #define CORE "double_core.inc"
 #include "widths.h"
+
+// With y below this size the result is 1 for positive numbers. Products with subnormal ones take long.
+#define WITHOUT_TINY(X, Y) (fabs(Y) < 0x1p-80f && (X) > 0 && (X) < INFINITY ? 0 : (Y))
+COLD float polder_pow_of_unusual(float x, float y) { return general_pow(x, WITHOUT_TINY(x, y)); }
+COLD double polder_pow_of_unusual(double x, double y) { return general_pow(x, WITHOUT_TINY(x, y)); }
+COLD float polder_powr_of_unusual(float x, float y) { return general_powr(x, y); }
+COLD double polder_powr_of_unusual(double x, double y) { return general_powr(x, y); }

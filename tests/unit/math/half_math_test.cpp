@@ -115,8 +115,12 @@ TEST_P(HalfMath, ResultsOfAllWidths_StayWithinTheSpecificationsBound) {
                                     << " results are out of bounds, the worst by " << verdict.worst_ulp << " ulp\n"
                                     << verdict.first_failures;
     RecordProperty("worst_ulp_" + kernel, std::to_string(verdict.worst_ulp));
-    for (const int width : all_widths)
-        EXPECT_EQ(differences(scalars, evaluate(runner, kernel + width_suffix(width), inputs, width)), 0U) << width;
+    // Vectors of 8 and 16 have other forms of the float functions on some processors, and round otherwise where a result lies between two halves.
+    for (const int width : all_widths) {
+        const Outputs<Half> vectors = evaluate(runner, kernel + width_suffix(width), inputs, width);
+        EXPECT_EQ(check(function, inputs, vectors).failures, 0U) << width;
+        EXPECT_LE(differences(scalars, vectors), width < 8 ? 0U : inputs.a.size() / 1000) << width;
+    }
 }
 
 std::vector<Function> functions_of_halves() {
