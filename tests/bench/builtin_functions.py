@@ -34,7 +34,7 @@ CALLS_MAX = 256
 LAUNCH_MAX_NS = 400_000
 SIGNED = ("char", "short", "int", "long")
 INTEGERS = tuple(sign + name for name in SIGNED for sign in ("", "u"))
-REALS = ("float", "double")
+REALS = ("float", "double", "half")
 BITS = {"char": 8, "uchar": 8, "short": 16, "ushort": 16, "int": 32, "uint": 32, "long": 64, "ulong": 64, "half": 16, "float": 32, "double": 64}
 
 
