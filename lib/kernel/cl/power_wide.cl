@@ -3,7 +3,7 @@
 // exp_wide.cl says why vectors of 8 and 16 have no such form.
 //
 // pow and powr compute what is right for positive normal numbers x and finite y (pow for negative ones, too). Other arguments have cold functions, which
-// lanes call only where there are such arguments.
+// lanes call only where there are such arguments; vectors have one form for all.
 //
 // log2(m) = log2(1 + r) - log2(c), r = c m - 1. Floats: 32 intervals with a c of six bits, |r| < 2^-5.5; they keep 2^-30. Doubles: 16 with a
 // c of five bits, |r| < 2^-4.5, the first two powers of r in pairs; they keep 2^-62. The products c m - 1 are exact.

@@ -1,4 +1,4 @@
-// sin, cos, tan and sincos of doubles. Below 2 ulp, tan below 3.
+// sin, cos, tan and sincos of doubles. Below 2.5 ulp, tan below 4.
 //
 // Below 2^30 the argument is reduced by Cody and Waite's method with three doubles of pi (for tan and sincos: of pi/2) and fused
 // multiplications: x - k P1 is exact. Beyond it, Payne and Hanek's (1983): whole numbers times those bits of 2/pi that
