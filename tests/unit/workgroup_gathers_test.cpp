@@ -343,5 +343,29 @@ TEST(Gathers, FromRows_ReadWhatOneWorkItemReads) {
     }
 }
 
+// The same for stores: each lane writes its row.
+TEST(Gathers, RowsThatAreWritten_ComputeNoAddressesInTheLoop) {
+    constexpr int items = 24, length = 13;
+    const std::regex row_and_index("getelementptr [^,]*, <4 x ptr> %[^,]*, i64 %");
+    for (const char* type : {"int", "int4"}) {
+        std::string text = "kernel void k(global const TYPE* a, global TYPE* b, int n) {"
+                           " int x = get_global_id(0);"
+                           " for (int i = 0; i < n; ++i) b[x * n + i] = a[i] + x; }";
+        for (size_t at = text.find("TYPE"); at != std::string::npos; at = text.find("TYPE"))
+            text.replace(at, 4, type);
+        Compiled program(text, "x86-64-v2");
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_EQ(program.result().lanes.loops, 1) << type;
+        EXPECT_FALSE(std::regex_search(program.optimised(), row_and_index)) << program.optimised();
+        const size_t elements = type[3] == '4' ? 4 : 1;
+        std::vector<int> a(length * elements), b(items * length * elements);
+        for (size_t i = 0; i < a.size(); ++i)
+            a[i] = static_cast<int>(i * 100);
+        program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(a.data()).add(b.data()).add(length));
+        for (size_t i = 0; i < b.size(); ++i)
+            ASSERT_EQ(b[i], a[i % a.size()] + static_cast<int>(i / a.size())) << type << ' ' << i;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -410,8 +410,8 @@ void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llv
         builder_.CreateMaskedScatter(values, vector(address), align, mask ? mask : all_lanes());
         return;
     }
-    for (unsigned lane = 0; lane < width_; ++lane)
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), lane_address(address, lane), align);
+    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, 0, nullptr)))
+        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), place, align);
 }
 
 }  // namespace polder::compiler::workgroup

@@ -59,13 +59,16 @@ llvm::Value* LaneCode::load_vectors_apart(llvm::Type& type, llvm::Align align, l
 void LaneCode::store_vectors_apart(llvm::StoreInst& store, llvm::Value* mask) {
     llvm::Type& type = *store.getValueOperand()->getType();
     llvm::Value* const values = vector(store.getValueOperand());
+    if (mask == nullptr) {
+        for (const auto [lane, place] :
+             llvm::enumerate(lane_addresses(store.getPointerOperand(), store.getAlign(), 0, nullptr)))
+            builder_.CreateAlignedStore(value_of_lane(values, type, static_cast<unsigned>(lane)), place,
+                                        store.getAlign());
+        return;
+    }
     for (unsigned lane = 0; lane < width_; ++lane) {
         llvm::Value* const value = value_of_lane(values, type, lane);
         llvm::Value* const place = lane_address(store.getPointerOperand(), lane);
-        if (mask == nullptr) {
-            builder_.CreateAlignedStore(value, place, store.getAlign());
-            continue;
-        }
         llvm::Value* const is_active = builder_.CreateExtractElement(mask, lane);
         const auto elements = llvm::cast<llvm::FixedVectorType>(type).getElementCount();
         builder_.CreateMaskedStore(value, place, store.getAlign(), builder_.CreateVectorSplat(elements, is_active));
