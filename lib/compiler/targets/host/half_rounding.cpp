@@ -23,12 +23,23 @@ bool rounds_to_whole(llvm::Intrinsic::ID id) {
     }
 }
 
+// To integers.
+bool is_conversion_of_halves(const llvm::Instruction& instruction) {
+    return (llvm::isa<llvm::FPToSIInst>(instruction) || llvm::isa<llvm::FPToUIInst>(instruction)) &&
+           instruction.getOperand(0)->getType()->getScalarType()->isHalfTy();
+}
+
 }  // namespace
 
 void round_halves_as_floats(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+avx512fp16"))
         return;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+        if (is_conversion_of_halves(instruction)) {
+            llvm::IRBuilder<> at(&instruction);
+            llvm::Value& halves = *instruction.getOperand(0);
+            instruction.setOperand(0, at.CreateFPExt(&halves, halves.getType()->getWithNewType(at.getFloatTy())));
+        }
         auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
         if (!call || !call->getType()->getScalarType()->isHalfTy() || !rounds_to_whole(call->getIntrinsicID()))
             continue;

@@ -8,7 +8,7 @@
 
 namespace polder::compiler {
 
-// Rounds halves to whole numbers as floats, for processors without arithmetic of halves: LLVM shortens a conversion, a rounding of the float and a
+// Rounds halves to whole numbers, and converts them to integers, as floats, for processors without arithmetic of halves: LLVM shortens a conversion, a rounding of the float and a
 // conversion back to a rounding of the half, which its code generation then makes for one element after the other.
 void round_halves_as_floats(llvm::Function& function, const llvm::TargetMachine& machine);
 
