@@ -41,6 +41,13 @@ TEST(OtherForms, HaveLanesWhereTheEstimateIsNotFarFromThem) {
     EXPECT_EQ(other_forms(no_lanes(0), short_code, true), Forms{});  // they are not possible
 }
 
+TEST(OtherForms, HaveLanesInsteadOfTheVectorsOfTheKernel) {
+    workgroup::LaneReport own_vectors = no_lanes(0);
+    own_vectors.keeps_vectors = true;
+    EXPECT_EQ(other_forms(own_vectors, short_code, true), Forms{Form::with_lanes});
+    EXPECT_EQ(other_forms(own_vectors, short_code, false), Forms{});
+}
+
 TEST(OtherForms, WithoutLanesNeedTheSameResults) {
     EXPECT_EQ(other_forms(lanes(1), short_code, false), (Forms{Form::two_vectors, Form::four_vectors}));
     EXPECT_EQ(other_forms(no_lanes(1.2), short_code, false), Forms{});

@@ -22,7 +22,8 @@ unsigned vectors_of(Form form) {
 std::vector<Form> other_forms(const workgroup::LaneReport& lanes, uint64_t object_bytes, bool has_same_results) {
     std::vector<Form> forms;
     if (lanes.loops == 0) {
-        if (has_same_results && lanes.estimate > 0 && lanes.estimate < estimate_error)
+        const bool may_err = lanes.keeps_vectors || (lanes.estimate > 0 && lanes.estimate < estimate_error);
+        if (has_same_results && may_err)
             forms.push_back(Form::with_lanes);
         return forms;
     }

@@ -453,7 +453,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         return split.report;
     analyses.clear(function, function.getName());
     restore(function, *as_written);
-    return {.reason = are_wide ? "the kernel's own vectors are wide" : "the kernel's own vectors are faster"};
+    return {.reason = are_wide ? "the kernel's own vectors are wide" : "the kernel's own vectors are faster",
+            .keeps_vectors = !are_wide};
 }
 
 }  // namespace polder::compiler::workgroup
