@@ -97,16 +97,24 @@ TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
     }
 }
 
+// Whether groups in which no work-item passes the guard go around all loops. LLVM may have merged the block behind the question into others.
+bool asks_before_loops(const Compiled& program) {
+    const std::string& code = program.optimised();
+    const size_t begin = code.find("\nprologue:");
+    const std::string prologue = code.substr(begin, code.find("\n\n", begin) - begin);
+    return has(program, "items.some") || prologue.find("label %items.done") != std::string::npos;
+}
+
 TEST(IdleLoops, GuardsOfRowsAndColumns_AreTestedBeforeTheLoops) {
     for (const char* guard : {"if (x < a && y < b)", "if (x >= a || y >= b) return;", "if (y == b)"}) {
         Compiled program(guarded(guard));
         ASSERT_EQ(program.prepare("k"), "");
-        EXPECT_TRUE(has(program, "items.some")) << guard << program.optimised();
+        EXPECT_TRUE(asks_before_loops(program)) << guard << program.optimised();
     }
     // An effect before the guard.
     Compiled program(guarded("out[Y * get_global_size(0) + X] = 2; if (x < a)"));
     ASSERT_EQ(program.prepare("k"), "");
-    EXPECT_FALSE(has(program, "items.some")) << program.optimised();
+    EXPECT_FALSE(asks_before_loops(program)) << program.optimised();
 }
 
 constexpr const char* sums = R"(

@@ -48,14 +48,15 @@ TEST(IndexBases, OfRandomNumbers_AreNotChecked) {
     Compiled program(R"(
         kernel void k(global float* out, uint seed, int n) {
             const size_t i = get_global_id(0);
-            uint s = seed + i, t = ((uint)i << 4) + 0xa341316c;
+            uint s = seed + i, t = ((uint)i << 4) + 0xa341316c, u = seed + i + 0x9e3779b9;
             for (int round = 0; round < n; ++round) {
                 s ^= s << 13;
                 s ^= s >> 17;
                 s ^= s << 5;
                 t += ((s >> 5) + 0xc8013ea4) ^ (s + round);
             }
-            out[i] = (s ^ t) / 4294967296.0f;
+            u += (u << 4) ^ t;
+            out[i] = (s ^ t) / 4294967296.0f + (float)u;
         })",
                      processor_with_512_bits);
     ASSERT_EQ(program.prepare("k", false, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");

@@ -130,7 +130,7 @@ constexpr auto arms = R"(
 
 TEST(SkippedRegions, AreArmsOfASwitchOverAnArgument) {
     Compiled program(arms, processor_with_512_bits);
-    ASSERT_EQ(program.prepare("k"), "");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     // Each of the four long arms begins behind a branch that goes around it when no lane is active.
     const std::string& code = program.optimised();

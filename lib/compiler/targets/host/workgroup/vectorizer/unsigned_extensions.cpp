@@ -1,5 +1,6 @@
 #include "unsigned_extensions.h"
 
+#include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
@@ -64,18 +65,20 @@ bool is_read_as_number(const llvm::Instruction& value) {
         case llvm::Instruction::And:
         case llvm::Instruction::LShr:
         case llvm::Instruction::AShr:
-        case llvm::Instruction::UIToFP:
-        case llvm::Instruction::SIToFP:
         case llvm::Instruction::BitCast:
         case llvm::Instruction::Store: return false;
         default: return !passes_step_on(user);
         }
     };
-    // Shifts back and masks leave the step only in numbers of 64 bits.
-    const auto passes_on = [](const llvm::Instruction& user) {
+    // Shifts back and masks leave the step only in numbers of 64 bits. What is added to an exclusive or is a hash.
+    const auto is_exclusive_or = [](const llvm::Value* operand) {
+        const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(operand);
+        return operation && operation->getOpcode() == llvm::Instruction::Xor;
+    };
+    const auto passes_on = [&](const llvm::Instruction& user) {
         const unsigned code = user.getOpcode();
         return passes_step_on(user) && code != llvm::Instruction::And && code != llvm::Instruction::LShr &&
-               code != llvm::Instruction::AShr;
+               code != llvm::Instruction::AShr && llvm::none_of(user.operand_values(), is_exclusive_or);
     };
     return has_user(value, reads_number, passes_on);
 }
