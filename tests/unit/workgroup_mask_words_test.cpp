@@ -22,9 +22,11 @@ const std::string divergent_loop = R"(
         out[get_global_id(0)] = steps;
     })";
 
-std::string optimised(const std::string& source, const char* processor) {
+// `lanes`: of one vector. Groups of three vectors run one at a time.
+std::string optimised(const std::string& source, const char* processor, size_t lanes = 8) {
     Compiled program(source, processor);
-    EXPECT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.prepare("k", true, {3 * lanes, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
+              "");
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     return program.optimised();
 }
@@ -36,7 +38,7 @@ TEST(MaskWords, OfLanesInALoop_ArePhisOfWords) {
 }
 
 TEST(MaskWords, OfProcessorsWithMaskRegisters_StayBits) {
-    const std::string code = optimised(divergent_loop, processor_with_mask_registers);
+    const std::string code = optimised(divergent_loop, processor_with_mask_registers, 16);
     EXPECT_NE(code.find("phi <16 x i1>"), std::string::npos) << code;
     EXPECT_EQ(code.find("%words"), std::string::npos) << code;
 }
@@ -50,7 +52,7 @@ TEST(MaskWords, AreAsWideAsTheValues) {
             out[get_global_id(0)] = steps;
         })";
     EXPECT_NE(optimised(source, processor_with_256_bits).find("%words = phi <8 x i64>"), std::string::npos);
-    EXPECT_EQ(optimised(divergent_loop, "x86-64-v2").find("%words"), std::string::npos);
+    EXPECT_EQ(optimised(divergent_loop, "x86-64-v2", 4).find("%words"), std::string::npos);
 }
 
 // Pairs are compared before they are taken apart.

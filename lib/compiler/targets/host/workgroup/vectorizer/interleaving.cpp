@@ -7,6 +7,7 @@
 #include "lane_cost.h"
 #include "lane_types.h"
 #include "registers_alive.h"
+#include "waiting_loops.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -419,6 +420,27 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
     return vectors;
 }
 
+unsigned vectors_of_short_loops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices) {
+    size_t size = 0;
+    for (const llvm::BasicBlock* block : plan.blocks)
+        size += block->size();
+    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, prices);
+        vectors > 1)
+        return vectors;
+    if (size > body_instructions_max || !plan.privates.empty())
+        return 1;
+    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices); vectors > 1)
+        return vectors;
+    unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
+    for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
+        if (loop == plan.loop || !loop->isInnermost())
+            continue;
+        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices).vectors());
+    }
+    return vectors;
+}
+
 }  // namespace
 
 unsigned fitting_vectors(unsigned vectors, const LanePlan& plan, unsigned lanes) {
@@ -430,23 +452,9 @@ unsigned fitting_vectors(unsigned vectors, const LanePlan& plan, unsigned lanes)
 
 unsigned vectors_at_once(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                          const llvm::TargetTransformInfo& target, unsigned lanes, const LaneTarget& prices) {
-    size_t size = 0;
-    for (const llvm::BasicBlock* block : plan.blocks)
-        size += block->size();
-    if (const unsigned vectors = vectors_on_many_pages(plan, shapes, accesses, target, lanes, size, prices);
-        vectors > 1)
-        return fitting_vectors(vectors, plan, lanes);
-    if (size > body_instructions_max || !plan.privates.empty())
-        return 1;
-    if (const unsigned vectors = vectors_of_strides(plan, shapes, accesses, target, lanes, prices); vectors > 1)
-        return fitting_vectors(vectors, plan, lanes);
-    unsigned vectors = plan.loop->isInnermost() ? vectors_in_a_register(plan, shapes, accesses) : vectors_max;
-    for (const llvm::Loop* loop : plan.loop->getLoopsInPreorder()) {
-        if (loop == plan.loop || !loop->isInnermost())
-            continue;
-        vectors = std::min(vectors, InnerLoop(*loop, shapes, accesses, target, lanes, prices).vectors());
-    }
-    return fitting_vectors(vectors, plan, lanes);
+    const unsigned vectors = vectors_of_short_loops(plan, shapes, accesses, target, lanes, prices);
+    return fitting_vectors(
+        vectors > 1 ? vectors : vectors_for_waiting_loops(plan, shapes, accesses, target, lanes, prices), plan, lanes);
 }
 
 }  // namespace polder::compiler::workgroup

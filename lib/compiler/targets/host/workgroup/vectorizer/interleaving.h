@@ -9,6 +9,8 @@
 // Where work-items access many pages of memory, each in a row (as chemistry does, with a row of memory for each reaction), a processor looks up all pages
 // for each vector, because it keeps the places of some 64. Several vectors at once use each page several times. Where a look-up is cheap,
 // there are only as many vectors as fit the registers.
+//
+// Other loops that wait, for divisions, calls or gathers: waiting_loops.h.
 #pragma once
 
 #include "lane_access.h"

@@ -1,0 +1,172 @@
+// Several vectors of lanes at once in loops that wait for divisions, gathers, sums under masks, rows of memory, or private arrays.
+
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <string>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+bool has_several(const std::string& source, const std::string& vectors = "<32 x float>") {
+    Compiled code(source, processor_with_512_bits);
+    EXPECT_EQ(code.prepare("k"), "");
+    std::string twice = vectors;
+    const size_t end = twice.find(' ');
+    twice.replace(1, end - 1, std::to_string(2 * std::stoul(vectors.substr(1))));
+    return has(code, vectors) || has(code, twice);
+}
+
+std::string kernel_with(const std::string& loop) {
+    return "kernel void k(global float* a, global const float* b, int n, int size) { int i = get_global_id(0); float v "
+           "= a[i]; " +
+           loop + " a[i] = v; }";
+}
+
+TEST(WaitingLoops, OfDivisionsAndRoots_RunSeveralVectors) {
+    const std::string source = "kernel void k(global double* a, int n) { int i = get_global_id(0); double v = a[i];"
+                               "for (int r = 0; r < n; ++r) v = 1 / (v + sqrt(1 + v * v)); a[i] = v; }";
+    EXPECT_TRUE(has_several(source, "<16 x double>"));
+}
+
+TEST(WaitingLoops, OfMathFunctions_RunSeveralVectors) {
+    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) v = sin(v) + b[r];")));
+}
+
+TEST(WaitingLoops, OfGathersThatFollowEachOther_RunSeveralVectors) {
+    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) v = b[(int)v];")));
+}
+
+TEST(WaitingLoops, OfSumsUnderMasks_RunSeveralVectors) {
+    EXPECT_TRUE(
+        has_several(kernel_with("for (int r = 0; r < n; ++r) { int at = i - r; if (at >= 0) v += b[r] * b[at]; }")));
+}
+
+// Two vectors use each page and the lines beside each other.
+TEST(WaitingLoops, OnOtherPagesInEachIteration_RunSeveralVectors) {
+    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) a[r * size + i] = b[r * size + i] * 2;")));
+}
+
+// The copy of the loop for sums that other work-items may change does not count.
+TEST(WaitingLoops, OfSumsInABuffer_RunSeveralVectors) {
+    EXPECT_TRUE(has_several("kernel void k(global float* out, global const float* x, int n) { int i = get_global_id(0);"
+                            "for (int r = 0; r < n; ++r) out[i] += x[r]; }"));
+}
+
+// Each of the lanes stays one after the other.
+TEST(WaitingLoops, OfAtomicOperations_RunOneVector) {
+    EXPECT_FALSE(has_several("kernel void k(global const uint* in, global uint* out, uint n) {"
+                             "local uint bins[256]; bins[get_local_id(0)] = 0; barrier(CLK_LOCAL_MEM_FENCE);"
+                             "for (uint i = get_global_id(0); i < n; i += get_global_size(0)) atomic_inc(&bins[in[i]]);"
+                             "barrier(CLK_LOCAL_MEM_FENCE); out[get_global_id(0)] = bins[get_local_id(0)]; }",
+                             "<32 x i32>"));
+}
+
+// More lanes would use more lines of the cache at once.
+TEST(WaitingLoops, InRowsOfTheLanes_RunOneVector) {
+    EXPECT_FALSE(
+        has_several(kernel_with("for (int r = 1; r < n; ++r) a[i * 256 + r] = v = b[i * 256 + r] / (1 + v);")));
+}
+
+// Two vectors' sums would not fit the registers.
+TEST(WaitingLoops, WhoseValuesFillTheRegisters_RunOneVector) {
+    std::string variables, sums;
+    for (int k = 0; k < 20; ++k) {
+        const std::string x = "x" + std::to_string(k);
+        variables += "float " + x + " = b[i + " + std::to_string(k) + "];";
+        sums += x + " += v * b[r + " + std::to_string(k) + "];";
+    }
+    std::string all;
+    for (int k = 0; k < 20; ++k)
+        all += " + x" + std::to_string(k);
+    EXPECT_FALSE(has_several(kernel_with(variables + "for (int r = 0; r < n; ++r) {" + sums + "} v = 0" + all + ";")));
+}
+
+constexpr const char* generator = R"(
+    kernel void k(global const uint* in, global uint* out, int rounds) {
+        uint state[17];
+        const int i = get_global_id(0);
+        uint x = in[i];
+        for (int j = 0; j < 17; ++j) state[j] = x = 1664525u * x + 1013904223u;
+        int oldest = 0;
+        for (int r = 0; r < rounds; ++r) {
+            int other = oldest + 5;
+            if (other >= 17) other -= 17;
+            x = rotate(x * 5, 7u) + (state[oldest] ^ state[other]);
+            state[oldest] = x;
+            if (++oldest == 17) oldest = 0;
+        }
+        for (int j = 0; j < 17; ++j) x = x * 31 + state[j];
+        out[i] = x;
+    })";
+
+std::vector<uint32_t> generated(const std::vector<uint32_t>& in, int rounds) {
+    constexpr int size = 17;
+    std::vector<uint32_t> out;
+    for (uint32_t x : in) {
+        uint32_t state[size];
+        for (uint32_t& one : state)
+            one = x = 1664525U * x + 1013904223U;
+        for (int r = 0; r < rounds; ++r) {
+            const uint32_t product = x * 5;
+            x = (product << 7 | product >> 25) + (state[r % size] ^ state[(r + 5) % size]);
+            state[r % size] = x;
+        }
+        for (const uint32_t one : state)
+            x = x * 31 + one;
+        out.push_back(x);
+    }
+    return out;
+}
+
+TEST(WaitingLoops, WithPrivateArrays_RunSeveralVectors) {
+    EXPECT_TRUE(has_several(generator, "<32 x i32>"));
+    constexpr int rounds = 100;
+    std::vector<uint32_t> in(333);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<uint32_t>(i * i + 7);
+    const std::vector<uint32_t> expected = generated(in, rounds);
+    Compiled program(generator);
+    ASSERT_EQ(program.prepare("k"), "");
+    for (const uint64_t local : {1, 9, 37, 111, 333}) {
+        std::vector<uint32_t> out(in.size());
+        program.run({1, {in.size(), 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(rounds));
+        EXPECT_EQ(out, expected) << "in groups of " << local;
+    }
+}
+
+// Each lane has an index of its own, in loops that lanes leave at different times.
+TEST(WaitingLoops, WithPrivateArraysAtPlacesOfTheLanes_AreRight) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, uint rounds) {
+            uint counts[8] = {0};
+            const int i = get_global_id(0);
+            uint x = in[i];
+            for (uint r = 0; r < rounds + i % 5; ++r) { x = 1664525u * x + 1013904223u; x ^= counts[x >> 29] += r + 1; }
+            for (int j = 0; j < 8; ++j) x = x * 31 + counts[j];
+            out[i] = x;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr uint32_t rounds = 50;
+    std::vector<uint32_t> in(200), expected(in.size());
+    for (size_t i = 0; i < in.size(); ++i) {
+        uint32_t x = in[i] = static_cast<uint32_t>(3 * i + 1), counts[8] = {};
+        for (uint32_t r = 0; r < rounds + i % 5; ++r) {
+            x = 1664525U * x + 1013904223U;
+            const uint32_t place = x >> 29;
+            x ^= counts[place] += r + 1;
+        }
+        for (const uint32_t count : counts)
+            x = x * 31 + count;
+        expected[i] = x;
+    }
+    for (const uint64_t local : {1, 20, 50, 100, 200}) {
+        std::vector<uint32_t> out(in.size());
+        program.run({1, {in.size(), 1, 1}, {local, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(rounds));
+        EXPECT_EQ(out, expected) << "in groups of " << local;
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
