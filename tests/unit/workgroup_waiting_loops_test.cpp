@@ -48,6 +48,27 @@ TEST(WaitingLoops, OnOtherPagesInEachIteration_RunSeveralVectors) {
     EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) a[r * size + i] = b[r * size + i] * 2;")));
 }
 
+// What few lanes execute is skipped less often for more lanes.
+TEST(WaitingLoops, OnOtherPagesBesideRareCode_RunOneVector) {
+    EXPECT_FALSE(has_several(R"(
+        kernel void k(global const float* in, global float* out, int n, int rows) {
+            const int row = get_global_id(0);
+            float best[4] = {0, 0, 0, 0};
+            for (int i = 0; i < n; ++i) {
+                const float value = in[i * rows + row];
+                if (value > best[3]) {
+                    best[3] = value;
+                    for (int j = 3; j > 0 && best[j] > best[j - 1]; --j) {
+                        const float other = best[j];
+                        best[j] = best[j - 1];
+                        best[j - 1] = other;
+                    }
+                }
+            }
+            for (int j = 0; j < 4; ++j) out[j * rows + row] = best[j];
+        })"));
+}
+
 // The copy of the loop for sums that other work-items may change does not count.
 TEST(WaitingLoops, OfSumsInABuffer_RunSeveralVectors) {
     EXPECT_TRUE(has_several("kernel void k(global float* out, global const float* x, int n) { int i = get_global_id(0);"

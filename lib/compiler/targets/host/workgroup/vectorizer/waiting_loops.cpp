@@ -69,6 +69,7 @@ public:
             for (llvm::Instruction& instruction : *block)
                 if (!count(instruction, times, accesses))
                     return false;
+            skips_ |= !leaves_ && plan.is_masked(block);
             asked_ += llvm::count_if(*block, [&](llvm::Instruction& access) { return is_asked(access, accesses); });
             walks_ |= llvm::any_of(*block, [&](llvm::Instruction& access) { return walks(access, accesses); });
             const llvm::Instruction& end = *block->getTerminator();
@@ -92,7 +93,7 @@ public:
         const double spilled = std::max(0.0, static_cast<double>(vectors * alive_) - registers_);
         const double interrupted = 0.5 * static_cast<double>(asked_ * vectors * (vectors - 1));
         const double work = vectors * work_ + spilled + interrupted + shared_work * static_cast<double>(shared_) +
-                            static_cast<double>(branches_) + (walks_ ? walk_time : 0);
+                            static_cast<double>(branches_) + (walks_ && !skips_ ? walk_time : 0);
         const double time = std::max(chain_, work) + not_overlapped * std::min(chain_, work);
         return time / vectors * (leaves_ ? std::pow(last_lane, std::log2(vectors)) : 1);
     }
@@ -201,6 +202,7 @@ private:
     size_t asked_ = 0;  // accesses
     size_t shared_ = 0, branches_ = 0;  // what all lanes share: instructions that compute, branches
     bool walks_ = false;
+    bool skips_ = false;  // code that no lane needs, in most iterations perhaps: more lanes skip it less often
     const bool leaves_;
 };
 
