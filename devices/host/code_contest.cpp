@@ -1,3 +1,5 @@
+// A contest is a chain of steps. `worked` takes the next one when launches have worked for long enough: a form is requested, was made, is measured. `add` and
+// `add_whole` collect pairs of times until `judge` ends the trial. All steps are under the mutex; launches only read the two codes.
 #include <base/log.h>
 
 #include <algorithm>
@@ -11,7 +13,7 @@ namespace {
 constexpr unsigned warming_pairs = 2;
 constexpr size_t pairs_to_give_up = 8, pairs_to_decide = 24;
 constexpr float sum_to_decide_ns = 1'000'000;
-// Work-groups may take long, so a form that takes many times as long is given up after two pairs.
+// Work-groups may take long, so a form that takes many times as long loses after two pairs.
 constexpr size_t pairs_of_long_groups = 2;
 // Another form must take this part of the time. A difference that is smaller changes from run to run.
 constexpr float clear_win = 0.95f, close_win = 0.97f, clear_loss = 1.0f, hopeless = 1.25f, very_slow = 2.5f;

@@ -211,7 +211,7 @@ TEST_F(CodeContests, WholeLaunchesAreCompared) {
     EXPECT_EQ(executed[&planned], executed[&other]);
 }
 
-// Launches of other sizes tell nothing about each other.
+// Launches of other sizes take other times in any form.
 TEST_F(CodeContests, WholeLaunchesOfOtherSizesAreNotCompared) {
     const Forms& forms = offer({&other});
     begin();

@@ -46,6 +46,10 @@ TEST(OtherForms, HaveLanesInsteadOfTheVectorsOfTheKernel) {
     own_vectors.keeps_vectors = true;
     EXPECT_EQ(other_forms(own_vectors, short_code, true), Forms{Form::with_lanes});
     EXPECT_EQ(other_forms(own_vectors, short_code, false), Forms{});
+    workgroup::LaneReport side_by_side = lanes(1);
+    side_by_side.keeps_vectors = true;
+    EXPECT_EQ(other_forms(side_by_side, short_code, true),
+              (Forms{Form::two_vectors, Form::four_vectors, Form::with_lanes, Form::without_lanes}));
 }
 
 TEST(OtherForms, WithoutLanesNeedTheSameResults) {

@@ -34,6 +34,8 @@ std::vector<Form> other_forms(const workgroup::LaneReport& lanes, uint64_t objec
     add_vectors(Form::two_vectors, bytes_of_two_vectors);
     add_vectors(Form::four_vectors, bytes_of_four_vectors);
     add_vectors(Form::one_vector, bytes_of_two_vectors);
+    if (has_same_results && lanes.keeps_vectors)
+        forms.push_back(Form::with_lanes);
     if (has_same_results)
         forms.push_back(Form::without_lanes);
     return forms;

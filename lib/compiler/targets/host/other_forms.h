@@ -1,4 +1,4 @@
-// Which other forms of a kernel's code are worth measuring (decision 325): those whose time the vectorizer's estimates do not tell surely.
+// Which other forms of a kernel's code are worth measuring (decision 325): those of which the vectorizer's estimates may be wrong.
 // Plain functions without LLVM.
 #pragma once
 

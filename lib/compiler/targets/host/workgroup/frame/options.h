@@ -42,7 +42,8 @@ struct LaneReport {
     unsigned loops = 0;  // loops whose work-items are lanes
     unsigned scalar_loops = 0;  // loops that run one work-item at a time
     std::string reason;  // why the first of `scalar_loops`, or the whole kernel, has no lanes: a clause for the user
-    bool keeps_vectors = false;  // there are no lanes because the kernel's own vectors are estimated to be faster
+    // The kernel's own vectors stay whole, because lanes of their elements are estimated to be slower.
+    bool keeps_vectors = false;
     // Functions without a vector form, which the code calls for one lane after the other. Functions on rare paths are left out.
     std::set<std::string> serial_calls;
     unsigned width = 0;  // lanes

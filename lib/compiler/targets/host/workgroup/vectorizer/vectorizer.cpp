@@ -429,13 +429,14 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     if (!are_wide && (saved == 0 || lanes == Lanes::wherever_possible))
         return in_form(function, ExplicitVectors::split).report;
     CopiedFunction as_written(function, analyses), with_whole(function, analyses);
-    const Form whole = in_form(*with_whole, ExplicitVectors::whole);
+    Form whole = in_form(*with_whole, ExplicitVectors::whole);
     const Form split = are_wide ? Form{} : in_form(function, ExplicitVectors::split);
     const bool is_whole_faster =
         are_wide || (whole.work < margin * split.work && whole.report.scalar_loops <= split.report.scalar_loops);
     if (whole.gain > 0 && is_whole_faster) {
         analyses.clear(function, function.getName());
         take_body(function, *with_whole);
+        whole.report.keeps_vectors = !are_wide;
         return whole.report;
     }
     const double rest_of_lanes = split.one_by_one - split.gain;
