@@ -195,6 +195,8 @@ void expect_several_vectors_right(uint32_t first, uint32_t count, const char* pr
     expect_right(first + 1000, count / 2, processor, Structures::used, Guards::none, {.vectors = 2});
     expect_right(first + 2000, count, processor, Structures::none, Guards::used, {.vectors = 4});
     expect_right(first + 3000, count / 2, processor, Structures::vectors, Guards::none, {.vectors = 2});
+    expect_right(first + 4000, count / 2, processor, Structures::vectors, Guards::none,
+                 {.lanes = Lanes::with_whole_vectors, .vectors = 2});
 }
 
 TEST(WorkGroupMemory, SeveralVectorsOf512Bits) {
