@@ -51,7 +51,6 @@ public:
     // compute an escape time. Masks are further work. Only where two vector instructions start in each cycle, which a Zen 4 does not with 512 bits.
     unsigned vectors_of_search() {
         constexpr double work_of_masks = 2;
-        constexpr unsigned words_of_512_bits = 16;
         const bool starts_two = prices_.loads == Loads::scarce || prices_.register_words < words_of_512_bits;
         if (!starts_two || !is_left_by_some() || !count_body() || accesses_of_one_ > 0)
             return 1;

@@ -16,6 +16,9 @@ enum class Masks : uint8_t { cheap, dear };
 enum class Pages : uint8_t { cheap, dear };
 // Whether as many loads as other vector instructions can start in each cycle. `scarce`: hardly, so that vectors gain that share what all lanes load.
 enum class Loads : uint8_t { plenty, scarce };
+// As LaneTarget::register_words.
+inline constexpr unsigned words_of_512_bits = 16;
+
 struct LaneTarget {
     Gathers gathers = Gathers::slow;
     Masks masks = Masks::dear;

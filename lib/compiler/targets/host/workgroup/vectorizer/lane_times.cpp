@@ -17,7 +17,6 @@ namespace {
 
 constexpr double instruction_work = 0.5;  // two start in each cycle
 constexpr double floating_latency = 4, across_lanes_latency = 3;
-constexpr double words_of_512_bits = 16;
 
 bool is_bit(const llvm::Type& type) { return type.isIntOrIntVectorTy(1); }
 

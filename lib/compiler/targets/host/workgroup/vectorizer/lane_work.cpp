@@ -23,7 +23,6 @@ namespace polder::compiler::workgroup {
 namespace {
 
 constexpr double scalar_work = 0.1, access_work = 0.5;
-constexpr unsigned words_of_512_bits = 16;
 
 class Work {
 public:
