@@ -18,7 +18,7 @@ bool has_several(const std::string& source, const std::string& vectors = "<32 x 
     return has(code, vectors) || has(code, twice);
 }
 
-std::string kernel_with(const std::string& loop) {
+std::string kernel_with_loop(const std::string& loop) {
     return "kernel void k(global float* a, global const float* b, int n, int size) { int i = get_global_id(0); float v "
            "= a[i]; " +
            loop + " a[i] = v; }";
@@ -31,21 +31,21 @@ TEST(WaitingLoops, OfDivisionsAndRoots_RunSeveralVectors) {
 }
 
 TEST(WaitingLoops, OfMathFunctions_RunSeveralVectors) {
-    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) v = sin(v) + b[r];")));
+    EXPECT_TRUE(has_several(kernel_with_loop("for (int r = 0; r < n; ++r) v = sin(v) + b[r];")));
 }
 
 TEST(WaitingLoops, OfGathersThatFollowEachOther_RunSeveralVectors) {
-    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) v = b[(int)v];")));
+    EXPECT_TRUE(has_several(kernel_with_loop("for (int r = 0; r < n; ++r) v = b[(int)v];")));
 }
 
 TEST(WaitingLoops, OfSumsUnderMasks_RunSeveralVectors) {
-    EXPECT_TRUE(
-        has_several(kernel_with("for (int r = 0; r < n; ++r) { int at = i - r; if (at >= 0) v += b[r] * b[at]; }")));
+    EXPECT_TRUE(has_several(
+        kernel_with_loop("for (int r = 0; r < n; ++r) { int at = i - r; if (at >= 0) v += b[r] * b[at]; }")));
 }
 
 // Two vectors use each page and the lines beside each other.
 TEST(WaitingLoops, OnOtherPagesInEachIteration_RunSeveralVectors) {
-    EXPECT_TRUE(has_several(kernel_with("for (int r = 0; r < n; ++r) a[r * size + i] = b[r * size + i] * 2;")));
+    EXPECT_TRUE(has_several(kernel_with_loop("for (int r = 0; r < n; ++r) a[r * size + i] = b[r * size + i] * 2;")));
 }
 
 // What few lanes execute is skipped less often for more lanes.
@@ -87,7 +87,7 @@ TEST(WaitingLoops, OfAtomicOperations_RunOneVector) {
 // More lanes would use more lines of the cache at once.
 TEST(WaitingLoops, InRowsOfTheLanes_RunOneVector) {
     EXPECT_FALSE(
-        has_several(kernel_with("for (int r = 1; r < n; ++r) a[i * 256 + r] = v = b[i * 256 + r] / (1 + v);")));
+        has_several(kernel_with_loop("for (int r = 1; r < n; ++r) a[i * 256 + r] = v = b[i * 256 + r] / (1 + v);")));
 }
 
 // Two vectors' sums would not fit the registers.
@@ -101,7 +101,8 @@ TEST(WaitingLoops, WhoseValuesFillTheRegisters_RunOneVector) {
     std::string all;
     for (int k = 0; k < 20; ++k)
         all += " + x" + std::to_string(k);
-    EXPECT_FALSE(has_several(kernel_with(variables + "for (int r = 0; r < n; ++r) {" + sums + "} v = 0" + all + ";")));
+    EXPECT_FALSE(
+        has_several(kernel_with_loop(variables + "for (int r = 0; r < n; ++r) {" + sums + "} v = 0" + all + ";")));
 }
 
 constexpr const char* generator = R"(

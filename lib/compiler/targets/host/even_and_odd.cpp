@@ -21,7 +21,7 @@ namespace {
 namespace patterns = llvm::PatternMatch;
 
 constexpr unsigned narrow_bits = 32, wide_bits = 64;
-constexpr unsigned elements_min = 4;
+constexpr unsigned pairs_from = 4;
 constexpr size_t operations_max = 500;
 
 // The elements at even places and those at odd places.
@@ -260,9 +260,8 @@ private:
 bool is_end(const llvm::Instruction& instruction, const EvenAndOddTarget& target) {
     const auto* const cut = llvm::dyn_cast<llvm::TruncInst>(&instruction);
     const auto* const type = cut ? llvm::dyn_cast<llvm::FixedVectorType>(cut->getSrcTy()) : nullptr;
-    return type != nullptr && type->getElementType()->isIntegerTy(wide_bits) &&
-           type->getNumElements() >= elements_min && type->getNumElements() % 2 == 0 &&
-           type->getNumElements() * wide_bits > target.register_bits &&
+    return type != nullptr && type->getElementType()->isIntegerTy(wide_bits) && type->getNumElements() >= pairs_from &&
+           type->getNumElements() % 2 == 0 && type->getNumElements() * wide_bits > target.register_bits &&
            cut->getDestTy()->getScalarSizeInBits() <= narrow_bits;
 }
 

@@ -12,11 +12,11 @@
 namespace polder::compiler {
 namespace {
 
-constexpr unsigned elements_min = 4;
+constexpr unsigned divided_from = 4;
 
 bool is_divided(const llvm::Instruction& instruction) {
     const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(instruction.getType());
-    return instruction.isIntDivRem() && type != nullptr && type->getNumElements() >= elements_min &&
+    return instruction.isIntDivRem() && type != nullptr && type->getNumElements() >= divided_from &&
            workgroup::is_divided_in_lanes(*type->getElementType()) &&
            !llvm::isa<llvm::Constant>(instruction.getOperand(1));
 }

@@ -239,12 +239,12 @@ public:
 
     // Each choice must gain, compared with the one before.
     [[nodiscard]] unsigned best() const {
-        constexpr size_t instructions_max = 2600;
-        constexpr double least_gain = 1.12;
+        constexpr size_t instructions_of_all_max = 2600;
+        constexpr double gain_of_doubling = 1.12;
         size_t best = 0;
         while (best + 1 < vectors.size() && vectors[best + 1] <= vectors_max_ &&
-               vectors[best + 1] * size_ <= instructions_max && have_near_privates(plan_, vectors[best + 1]) &&
-               all_[best] >= least_gain * all_[best + 1])
+               vectors[best + 1] * size_ <= instructions_of_all_max && have_near_privates(plan_, vectors[best + 1]) &&
+               all_[best] >= gain_of_doubling * all_[best + 1])
             ++best;
         return vectors[best];
     }
