@@ -61,6 +61,7 @@ public:
             return nullptr;
         const auto number = [&](int64_t value) { return llvm::ConstantInt::getSigned(end->getType(), value); };
         end = before.CreateAnd(before.CreateAdd(end, number(width - 1)), number(-static_cast<int64_t>(width)));
+        end = before.CreateBinaryIntrinsic(llvm::Intrinsic::umax, end, number(width));  // the loop runs at least once
         return before.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, plan_.count, nullptr, "items.needed");
     }
 
