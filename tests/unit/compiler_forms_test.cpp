@@ -87,7 +87,7 @@ TEST(Forms, OfFastMathHaveAllLanes) {
     const Outcome exact = build(chain), fast = build(chain, "-cl-fast-relaxed-math");
     EXPECT_TRUE(have(forms_of(*open(exact), "chain"), Form::without_lanes));
     EXPECT_FALSE(have(forms_of(*open(fast), "chain"), Form::without_lanes));
-    EXPECT_TRUE(have(forms_of(*open(fast), "chain"), Form::two_vectors));
+    EXPECT_TRUE(have(forms_of(*open(fast), "chain"), Form::four_vectors));
 }
 
 TEST(Forms, OfSubGroupsAreOne) {
