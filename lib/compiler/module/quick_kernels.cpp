@@ -38,6 +38,9 @@ constexpr std::array exact_intrinsics{
     llvm::Intrinsic::nearbyint,  llvm::Intrinsic::roundeven, llvm::Intrinsic::sqrt,  llvm::Intrinsic::fptosi_sat,
     llvm::Intrinsic::fptoui_sat, llvm::Intrinsic::is_fpclass};
 
+constexpr std::array minimums{llvm::Intrinsic::minnum,  llvm::Intrinsic::maxnum,     llvm::Intrinsic::minimum,
+                              llvm::Intrinsic::maximum, llvm::Intrinsic::minimumnum, llvm::Intrinsic::maximumnum};
+
 bool has_floats(const llvm::Type& type) { return type.getScalarType()->isFloatingPointTy(); }
 
 bool is_exact(const llvm::IntrinsicInst& call) {
@@ -175,10 +178,18 @@ std::pair<uint64_t, std::vector<uint32_t>> quick_work(const llvm::Function& kern
 }
 
 bool has_same_results(const llvm::Module& module) {
-    return llvm::all_of(module, [](const llvm::Function& function) {
-        return llvm::all_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+    // LLVM has all passes for both kinds of code, and the processor's instructions compute each element of a vector alike.
+    const auto is_alike = [](const llvm::Instruction& instruction) {
+        const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        const bool has_flags = llvm::isa<llvm::FPMathOperator>(instruction) && instruction.getFastMathFlags().any();
+        return call != nullptr && !has_flags &&
+               (llvm::is_contained(minimums, call->getIntrinsicID()) ||
+                llvm::Intrinsic::isTargetIntrinsic(call->getIntrinsicID()));
+    };
+    return llvm::all_of(module, [&](const llvm::Function& function) {
+        return llvm::all_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
             const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-            return has_same_result(instruction) &&
+            return (has_same_result(instruction) || is_alike(instruction)) &&
                    (call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || is_known_call(*call));
         });
     });

@@ -17,7 +17,8 @@ namespace polder::compiler {
 // host's form.
 [[nodiscard]] std::pair<uint64_t, std::vector<uint32_t>> quick_work(const llvm::Function& kernel);
 
-// Whether code with and without lanes has the same results. `module` has a kernel and what it calls, in the host's form.
+// Whether code with and without lanes has the same results, but for the sign of zeros that minimums and maximums return. `module` has a kernel and what
+// it calls, in the host's form.
 [[nodiscard]] bool has_same_results(const llvm::Module& module);
 
 }  // namespace polder::compiler

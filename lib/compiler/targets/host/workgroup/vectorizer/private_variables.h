@@ -20,9 +20,6 @@ public:
     // Chooses the order of the copies. `is_masked`: whether a block runs under a mask.
     void interleave(llvm::function_ref<bool(const llvm::BasicBlock*)> is_masked);
 
-    // For more lanes than the constructor was given; the order stays.
-    void set_lanes(unsigned lanes) { lanes_ = lanes; }
-
     [[nodiscard]] bool empty() const { return strides_.empty(); }
     [[nodiscard]] bool contains(const llvm::Value* value) const { return strides_.contains(value); }
     [[nodiscard]] llvm::SmallVector<const llvm::AllocaInst*> all() const;

@@ -197,7 +197,15 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
     outcome.vectors = vectors;
     const unsigned lanes = width * vectors;
-    plan->privates.set_lanes(lanes);
+    if (vectors > 1 && !plan->privates.empty()) {
+        // Private variables are laid out for all lanes.
+        const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
+        const LaneShapes wide_shapes = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain);
+        const LaneShapes wide_guesses = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely);
+        LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
+        outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
+        return outcome;
+    }
     LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes);
     outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks);
     return outcome;
