@@ -160,7 +160,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                                : launch.rival != nullptr ? 2 * groups_in(piece_ns, group_ns)
                                                          : groups_in(chunk_ns, group_ns);
     ParallelTask task({.units = {first, launch.group_count},
-                       .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (2 * width.threads))),
+                       .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (uint64_t{2} * width.threads))),
                        .threads_max = width.threads,
                        .parts = pool.nodes()},
                       &shared, run, prepare_shared);
