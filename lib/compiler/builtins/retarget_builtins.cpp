@@ -141,7 +141,10 @@ std::map<std::string, Group> with_large_groups_split(const std::map<std::string,
         for (llvm::GlobalValue* member : group) {
             const std::string element = element_name(member->getName(), base);
             const bool is_apart = group.size() > group_size_max || element == half;
-            result[is_apart ? base + " of " + element : base].push_back(member);
+            std::string kind = base;
+            if (is_apart)
+                kind.append(" of ").append(element);
+            result[kind].push_back(member);
         }
     return result;
 }

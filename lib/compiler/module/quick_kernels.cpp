@@ -50,6 +50,15 @@ bool is_exact(const llvm::IntrinsicInst& call) {
     return !has_any || std::ranges::find(exact_intrinsics, call.getIntrinsicID()) != exact_intrinsics.end();
 }
 
+// Built-in functions have flags that permit approximations of divisions and functions also on calls of other intrinsics.
+bool flags_have_no_effect(const llvm::IntrinsicInst& call) {
+    const llvm::FastMathFlags flags =
+        llvm::isa<llvm::FPMathOperator>(call) ? call.getFastMathFlags() : llvm::FastMathFlags{};
+    const bool is_root = call.getIntrinsicID() == llvm::Intrinsic::sqrt;
+    return !flags.allowReassoc() && !flags.noNaNs() && !flags.noInfs() && !flags.noSignedZeros() &&
+           !(is_root && (flags.approxFunc() || flags.allowReciprocal()));
+}
+
 bool has_same_result(const llvm::Instruction& instruction) {
     if (const auto* operation = llvm::dyn_cast<llvm::FPMathOperator>(&instruction))
         if (operation->getFastMathFlags().any())
@@ -181,9 +190,8 @@ bool has_same_results(const llvm::Module& module) {
     // LLVM has all passes for both kinds of code, and the processor's instructions compute each element of a vector alike.
     const auto is_alike = [](const llvm::Instruction& instruction) {
         const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-        const bool has_flags = llvm::isa<llvm::FPMathOperator>(instruction) && instruction.getFastMathFlags().any();
-        return call != nullptr && !has_flags &&
-               (llvm::is_contained(minimums, call->getIntrinsicID()) ||
+        return call != nullptr && flags_have_no_effect(*call) &&
+               (is_exact(*call) || llvm::is_contained(minimums, call->getIntrinsicID()) ||
                 llvm::Intrinsic::isTargetIntrinsic(call->getIntrinsicID()));
     };
     return llvm::all_of(module, [&](const llvm::Function& function) {
