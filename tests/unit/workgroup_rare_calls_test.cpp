@@ -110,7 +110,7 @@ TEST(RareCalls, PassEveryKindOfScalar) {
         EXPECT_GT(program.result().lanes.loops, 0u);
         EXPECT_GE(count(program.optimised(), "@note.lanes"), 1u) << program.optimised();
         EXPECT_GE(count(program.optimised(), "@half_of.lanes"), 1u);
-        std::vector<int> out(2 * n, 4), expected(2 * n, 4);
+        std::vector<int> out(size_t{2} * n, 4), expected(size_t{2} * n, 4);
         for (int i = 0; i < static_cast<int>(n); ++i) {
             if (i % 3 == 0)
                 expected[95 - i] += i * 1000 + i * 3 * 10 + static_cast<int>(i * 1.5) + 17;
@@ -247,7 +247,8 @@ TEST(RareCalls, ThatOnlyCompute_AreVectorCode) {
                 const uint32_t x = in[i] = i * 37 % n;
                 expected[i] = x;
                 if (x > limit)
-                    expected[i] = far_in_double(x, x) + (x > 2 * limit ? depth(x) + steps(x) + x * 7 / (limit + 1) : 0);
+                    expected[i] = far_in_double(x, x) +
+                                  (x > 2 * limit ? depth(x) + steps(x) + static_cast<double>(x * 7 / (limit + 1)) : 0);
             }
             program.run({1, {n, 1, 1}, {48, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(limit));
             EXPECT_EQ(out, expected) << processor << " limit " << limit;
