@@ -246,9 +246,9 @@ TEST(RareCalls, ThatOnlyCompute_AreVectorCode) {
             for (uint32_t i = 0; i < n; ++i) {
                 const uint32_t x = in[i] = i * 37 % n;
                 expected[i] = x;
+                const uint32_t quotient = x * 7 / (limit + 1);
                 if (x > limit)
-                    expected[i] = far_in_double(x, x) +
-                                  (x > 2 * limit ? depth(x) + steps(x) + static_cast<double>(x * 7 / (limit + 1)) : 0);
+                    expected[i] = far_in_double(x, x) + (x > 2 * limit ? depth(x) + steps(x) + quotient : 0);
             }
             program.run({1, {n, 1, 1}, {48, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(limit));
             EXPECT_EQ(out, expected) << processor << " limit " << limit;
