@@ -43,8 +43,7 @@ void CodeContest::worked(uint64_t ns) {
 
 void CodeContest::advance() {
     switch (stage_) {
-    case Stage::waiting:
-    case Stage::decided:
+    case Stage::idle:
         form_ = 0;
         begin_form();
         break;
@@ -56,7 +55,7 @@ void CodeContest::advance() {
 void CodeContest::begin_form() {
     const uint64_t sum = worked_ns_.load(std::memory_order_relaxed);
     if (form_ == forms_->count()) {
-        stage_ = Stage::decided;
+        stage_ = Stage::idle;
         if (best_form_)
             forms_->settled(*best_form_);
         next_ns_.store(again * sum, std::memory_order_relaxed);

@@ -56,7 +56,11 @@ public:
     void add_whole(const Turn& turn, const driver::HostCode& executed, uint64_t group_count, uint64_t ns);
 
 private:
-    enum class Stage : uint8_t { waiting, requested, measuring, decided };
+    enum class Stage : uint8_t {
+        idle,
+        requested,
+        measuring
+    };  // idle: until `next_ns_`, when all forms are measured (again)
     struct Whole {
         const driver::HostCode* code = nullptr;
         uint64_t group_count = 0;
@@ -77,7 +81,7 @@ private:
     std::atomic<uint64_t> stack_bytes_{planned_.stack_bytes};
     std::atomic<uint64_t> worked_ns_{0}, next_ns_{0};  // at `next_ns_`, the next step is taken
     Mutex mutex_;
-    Stage stage_ POLDER_GUARDED_BY(mutex_) = Stage::waiting;
+    Stage stage_ POLDER_GUARDED_BY(mutex_) = Stage::idle;
     size_t form_ POLDER_GUARDED_BY(mutex_) = 0;
     std::optional<size_t> best_form_ POLDER_GUARDED_BY(mutex_);  // that of `best_`; nothing: the planned code
     PairedTimes times_ POLDER_GUARDED_BY(mutex_);

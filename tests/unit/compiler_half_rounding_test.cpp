@@ -70,17 +70,15 @@ TEST(HalfRounding, BeforeAConversionToInt_IsKept) {
 
 // How many roundings and conversions to integers have halves after the pass.
 unsigned roundings_of_halves(const char* processor) {
-    EXPECT_NE(create_host_target_machine(), nullptr);
+    Host target = host();
+    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
+    target.cpu = processor;
+    target.features.clear();
+    const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
     llvm::LLVMContext context;
     llvm::SMDiagnostic problem;
     const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
     EXPECT_NE(module, nullptr) << problem.getMessage().str();
-    std::string error;
-    const llvm::Triple triple("x86_64-unknown-linux-gnu");
-    const llvm::Target* const target = compat::lookup_target(triple, error);
-    EXPECT_NE(target, nullptr) << error;
-    const std::unique_ptr<llvm::TargetMachine> machine =
-        compat::create_target_machine(*target, triple, processor, "", {}, llvm::CodeGenOptLevel::Aggressive);
     unsigned count = 0;
     for (llvm::Function& function : *module) {
         if (!function.isDeclaration())

@@ -1,5 +1,4 @@
 // Products with powers of two, compiled for processors that have an instruction for them and for one that has not.
-#include "llvm_compat.h"
 #include "machine/host.h"
 #include "targets/host/power_scaling.h"
 
@@ -10,7 +9,6 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Target/TargetMachine.h>
 #include <map>
@@ -49,18 +47,17 @@ define <3 x float> @odd(<3 x float> %x, <3 x float> %e) {
 
 // By function: how often it scales by the instruction.
 std::map<std::string, unsigned> scaled_for(const char* processor) {
-    EXPECT_NE(create_host_target_machine(), nullptr);  // registers the targets
+    Host target = host();
+    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
+    target.cpu = processor;
+    target.features.clear();
+    const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
     llvm::LLVMContext context;
     llvm::SMDiagnostic problem;
     const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
     EXPECT_NE(module, nullptr) << problem.getMessage().str();
-    std::string error;
-    const llvm::Triple triple("x86_64-unknown-linux-gnu");
-    const llvm::Target* const target = compat::lookup_target(triple, error);
-    if (!module || !target)
+    if (!module)
         return {};
-    const std::unique_ptr<llvm::TargetMachine> machine =
-        compat::create_target_machine(*target, triple, processor, "", {}, llvm::CodeGenOptLevel::Aggressive);
     std::map<std::string, unsigned> counts;
     for (llvm::Function& function : *module) {
         if (function.isDeclaration())

@@ -304,7 +304,7 @@ public:
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
-        if (wants_planned_lanes() && !request_.kernel.uses_sub_groups)
+        if (may_have_other_forms())
             result_.other_forms = other_forms(lanes_, object.size(), has_same_results_);
         result_.object = std::move(object);
         return std::move(result_);
@@ -335,14 +335,15 @@ private:
         // LLVM infers Cold where all paths call a cold built-in function. Cold functions are not inlined, but a kernel must be inlined.
         kernel_->removeFnAttr(llvm::Attribute::Cold);
         place_program_variables(*module_);
-        has_same_results_ = has_same_results(*module_);
+        has_same_results_ = may_have_other_forms() && has_same_results(*module_);
         return {};
     }
 
-    // Whether neither the program nor the user wants other code than the fastest.
-    [[nodiscard]] bool wants_planned_lanes() const {
-        return request_.module.options().is_optimized && options::use_lanes() && !options::force_lanes() &&
-               request_.effort == Effort::full;
+    // Whether this is planned code, and neither the program nor the user wants other code than the fastest.
+    [[nodiscard]] bool may_have_other_forms() const {
+        return request_.form == Form::planned && request_.effort == Effort::full &&
+               request_.module.options().is_optimized && options::use_lanes() && !options::force_lanes() &&
+               !request_.kernel.uses_sub_groups;
     }
 
     [[nodiscard]] workgroup::Lanes lanes_to_make() const {
