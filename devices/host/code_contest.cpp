@@ -13,7 +13,7 @@ namespace {
 constexpr unsigned warming_pairs = 2;
 constexpr size_t pairs_to_give_up = 8, pairs_to_decide = 24;
 constexpr float sum_to_decide_ns = 1'000'000;
-// Work-groups may take long, so a form that takes many times as long loses after two pairs.
+// Work-groups may take long, so a form that takes many times as long in both of two pairs loses.
 constexpr size_t pairs_of_long_groups = 2;
 // Another form must take this part of the time. A difference that is smaller changes from run to run.
 constexpr float clear_win = 0.95f, close_win = 0.97f, clear_loss = 1.0f, hopeless = 1.25f, very_slow = 2.5f;
@@ -144,8 +144,9 @@ void CodeContest::add_whole(const Turn& turn, const driver::HostCode& executed, 
 void CodeContest::judge() {
     const size_t pairs = times_.pairs();
     const float ratio = times_.ratio();
-    const bool is_lost = (pairs >= pairs_to_give_up && ratio > hopeless) ||
-                         (pairs >= pairs_of_long_groups && ratio > very_slow && times_.sum_ns() >= sum_to_decide_ns);
+    const bool is_lost =
+        (pairs >= pairs_to_give_up && ratio > hopeless) ||
+        (pairs >= pairs_of_long_groups && times_.least_ratio() > very_slow && times_.sum_ns() >= sum_to_decide_ns);
     const bool is_measured = pairs >= pairs_to_decide && (times_.sum_ns() >= sum_to_decide_ns || times_.is_full());
     const bool is_clear = ratio <= clear_win || ratio >= clear_loss || times_.is_full();
     if (is_lost || (is_measured && is_clear))

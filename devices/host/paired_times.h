@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace polder::devices {
@@ -24,6 +25,7 @@ public:
         size_t& count = counts_[static_cast<size_t>(first)];
         if (count < pairs_max / 2 && current_ns > 0 && rival_ns > 0)
             ratios_[static_cast<size_t>(first)][count++] = rival_ns / current_ns;
+        least_ = std::min(least_, rival_ns / std::max(current_ns, 1.0f));
         sum_ns_ += current_ns + rival_ns;
     }
 
@@ -33,6 +35,8 @@ public:
             return 1;
         return std::sqrt(median(0) * median(1));
     }
+    // The least of all pairs' ratios: what the system interrupts does not make it larger.
+    [[nodiscard]] float least_ratio() const { return least_; }
     [[nodiscard]] size_t pairs() const { return counts_[0] + counts_[1]; }
     [[nodiscard]] bool is_full() const { return pairs() == pairs_max; }
     [[nodiscard]] float sum_ns() const { return sum_ns_; }  // of both codes
@@ -51,6 +55,7 @@ private:
     std::array<std::array<float, pairs_max / 2>, 2>
         ratios_{};  // of pairs in which the current code, and the rival, was first
     std::array<size_t, 2> counts_{};
+    float least_ = std::numeric_limits<float>::max();
     float sum_ns_ = 0;
 };
 
