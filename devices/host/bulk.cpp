@@ -16,11 +16,9 @@ constexpr uint32_t copying_threads_max = 16;
 
 void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
                 ParallelTask::Run run) {
-    ParallelTask task({.units = {0, units},
-                       .chunk_min = chunk_min,
-                       .threads_max = std::min(pool.width(), copying_threads_max),
-                       .parts = pool.nodes()},
-                      context, run);
+    ParallelTask task(
+        {.units = {0, units}, .chunk_min = chunk_min, .threads_max = std::min(pool.width(), copying_threads_max)},
+        context, run);
     pool.run(task, workspace);
 }
 

@@ -161,8 +161,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                                                          : groups_in(chunk_ns, group_ns);
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (uint64_t{2} * width.threads))),
-                       .threads_max = width.threads,
-                       .parts = pool.nodes()},
+                       .threads_max = width.threads},
                       &shared, run, prepare_shared);
     pool.run(task, workspace);
     if (width.is_observed)

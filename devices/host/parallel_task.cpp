@@ -4,32 +4,45 @@ namespace polder::devices {
 
 ParallelTask::ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare)
     : context_(context), run_(run), prepare_(prepare), chunk_min_(std::max<uint64_t>(shape.chunk_min, 1)),
-      threads_max_(shape.threads_max), part_count_(std::clamp<uint32_t>(shape.parts, 1, parts_max)) {
+      threads_max_(std::max<uint32_t>(shape.threads_max, 1)), part_count_(std::min(threads_max_, parts_max)),
+      left_(shape.units.end - shape.units.begin) {
     const uint64_t total = shape.units.end - shape.units.begin;
-    const uint64_t share = (total + part_count_ - 1) / part_count_;
+    const uint64_t share = total / part_count_, longer_parts = total % part_count_;
+    uint64_t begin = shape.units.begin;
     for (uint32_t i = 0; i < part_count_; ++i) {
-        parts_[i].next.store(shape.units.begin + std::min(total, i * share), std::memory_order_relaxed);
-        parts_[i].end = shape.units.begin + std::min(total, (i + 1) * share);
+        parts_[i].next.store(begin, std::memory_order_relaxed);
+        begin += share + (i < longer_parts ? 1 : 0);
+        parts_[i].end = begin;
     }
 }
 
-UnitRange ParallelTask::take(Part& part) const {
+// Threads on neighbouring processors share a part where there are fewer parts than processors, unless few threads take part: these may run on neighbours.
+uint32_t ParallelTask::part_of(Place place) const {
+    if (threads_max_ < place.width)
+        return place.rank % part_count_;
+    return static_cast<uint32_t>(uint64_t{place.rank} * part_count_ / place.width) % part_count_;
+}
+
+UnitRange ParallelTask::take(Part& part) {
     // A chunk is a quarter of a thread's equal share of the remaining units.
-    const uint64_t divisor = uint64_t{4} * std::max<uint32_t>(threads_max_ / part_count_, 1);
+    const uint64_t divisor = uint64_t{4} * (threads_max_ / part_count_);
     uint64_t begin = part.next.load(std::memory_order_relaxed);
     while (begin < part.end) {
         const uint64_t left = part.end - begin;
         const uint64_t count = std::min(left, std::max(chunk_min_, left / divisor));
-        if (part.next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed))
+        if (part.next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed)) {
+            left_.fetch_sub(count, std::memory_order_relaxed);
             return {begin, begin + count};
+        }
     }
     return {};
 }
 
-void ParallelTask::work(Workspace& workspace, uint32_t first_part, const std::atomic<uint32_t>* leave_early) {
+void ParallelTask::work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early) {
     if (prepare_ && prepare_(context_, workspace) != Workspace::Growth::enough)
         return;
-    for (uint32_t i = 0; i < part_count_; ++i) {
+    const uint32_t first_part = part_of(place);
+    for (uint32_t i = 0; i < part_count_ && has_work(); ++i) {
         Part& mine = parts_[(first_part + i) % part_count_];
         for (;;) {
             if (leave_early && leave_early->load(std::memory_order_relaxed) != 0)
@@ -40,13 +53,6 @@ void ParallelTask::work(Workspace& workspace, uint32_t first_part, const std::at
             run_(context_, units, workspace);
         }
     }
-}
-
-bool ParallelTask::has_work() const {
-    for (uint32_t i = 0; i < part_count_; ++i)
-        if (parts_[i].next.load(std::memory_order_relaxed) < parts_[i].end)
-            return true;
-    return false;
 }
 
 void ParallelTask::leave() {
@@ -70,4 +76,4 @@ void ParallelTask::wait_for_participants() {
     }
 }
 
-} // namespace polder::devices
+}  // namespace polder::devices

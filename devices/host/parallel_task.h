@@ -1,7 +1,8 @@
 // ParallelTask: a range of units of work (work-groups, blocks of bytes) that several threads take chunks of.
 //
-// The range is cut into parts, one for each NUMA node, so that the threads of a node take neighbouring units. A thread
-// whose part is used up takes chunks of the other parts. A chunk is a fixed fraction of what is left of its part (guided
+// The range is cut into parts, one for each thread, or for a few neighbouring threads where there are many. A thread begins in the part of the processor
+// that it runs on. So the same processor executes about the same units in each of several tasks of one size, and finds their bytes in its own caches
+// (decision 332). A thread whose part is used up takes chunks of the next parts. A chunk is a fixed fraction of what is left of its part (guided
 // scheduling): the first chunks are large, and the last ones are small, so that all threads end at about the same time.
 // Lives on the stack of the thread that runs it (WorkerPool::run), which outlasts every participant.
 #pragma once
@@ -32,16 +33,20 @@ public:
         UnitRange units;
         uint64_t chunk_min = 1;
         uint32_t threads_max = 1;
-        uint32_t parts = 1;  // the number of NUMA nodes
     };
 
     ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare = nullptr);
     ParallelTask(const ParallelTask&) = delete;
     ParallelTask& operator=(const ParallelTask&) = delete;
 
+    // A processor's place among those of the pool.
+    struct Place {
+        uint32_t rank = 0;
+        uint32_t width = 1;  // the number of the pool's processors
+    };
     // Takes and executes chunks until none is left or `leave_early` becomes non-zero.
-    void work(Workspace& workspace, uint32_t first_part, const std::atomic<uint32_t>* leave_early);
-    [[nodiscard]] bool has_work() const;
+    void work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early);
+    [[nodiscard]] bool has_work() const { return left_.load(std::memory_order_relaxed) != 0; }
     [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
 
     // The number of participants without the owner. `join` is called under the pool's lock.
@@ -57,14 +62,15 @@ public:
     ParallelTask* next_open = nullptr;
 
 private:
-    static constexpr uint32_t parts_max = 8;
+    static constexpr uint32_t parts_max = 32;
     static constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
     struct alignas(64) Part {
         std::atomic<uint64_t> next{0};
         uint64_t end = 0;
     };
 
-    UnitRange take(Part& part) const;
+    [[nodiscard]] uint32_t part_of(Place place) const;
+    UnitRange take(Part& part);
 
     void* const context_;
     const Run run_;
@@ -73,6 +79,7 @@ private:
     const uint32_t threads_max_;
     const uint32_t part_count_;
     std::array<Part, parts_max> parts_;
+    std::atomic<uint64_t> left_;  // the units that no thread has taken
     std::atomic<uint32_t> participants_{0};
 };
 

@@ -40,17 +40,33 @@ public:
 [[gnu::tls_model("initial-exec")]] constinit thread_local Worker* Worker::current = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
 
+namespace {
+
+std::vector<uint32_t> ranks_of(std::vector<WorkerPlace> places) {
+    std::ranges::stable_sort(places, {}, &WorkerPlace::node);
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 0; rank < places.size(); ++rank)
+        if (const int cpu = places[rank].cpu; cpu >= 0) {
+            const auto number = static_cast<size_t>(cpu);
+            if (number >= ranks.size())
+                ranks.resize(number + 1);
+            ranks[number] = rank;
+        }
+    return ranks;
+}
+
+}  // namespace
+
 WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options)) {
     if (!options_.local_memory)
         options_.local_memory = &heap_local_memory();
     if (options_.places.empty())
         options_.places.emplace_back();
     CPU_ZERO(&all_places_);
-    for (const WorkerPlace& place : options_.places) {
-        nodes_ = std::max(nodes_, place.node + 1);
+    for (const WorkerPlace& place : options_.places)
         if (place.cpu >= 0)
             CPU_SET(static_cast<size_t>(place.cpu), &all_places_);
-    }
+    ranks_ = ranks_of(options_.places);
     // With one processor, a spinning thread would only keep the awaited thread from running.
     spins_ = std::thread::hardware_concurrency() > 1 ? 300 : 0;
     PoolRegistry::add(*this);
@@ -328,7 +344,7 @@ void WorkerPool::work(Worker& me) {
             drain_left_behind();
         } else if (task) {
             invite(*task);
-            task->work(me.workspace, me.place.node, &ready_count_);
+            task->work(me.workspace, place_of(sched_getcpu()), &ready_count_);
             task->leave();
         } else if (PooledQueue* const stranded = claim_stranded_queue()) {
             {
@@ -367,6 +383,11 @@ void WorkerPool::close(ParallelTask& task) {
     task.wait_for_participants();
 }
 
+ParallelTask::Place WorkerPool::place_of(int cpu) const {
+    const auto number = static_cast<uint32_t>(std::max(cpu, 0));
+    return {number < ranks_.size() ? ranks_[number] : number % width(), width()};
+}
+
 void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
     {
         Lock lock(mutex_);
@@ -374,7 +395,7 @@ void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
         open_tasks_ = &task;
     }
     invite(task);
-    task.work(workspace, Worker::current ? Worker::current->place.node : 0, nullptr);
+    task.work(workspace, place_of(sched_getcpu()), nullptr);
     close(task);
 }
 

@@ -71,9 +71,10 @@ public:
     void forget(PooledQueue& queue);
     // Executes all of `task`, together with other workers as far as they are free.
     void run(ParallelTask& task, Workspace& workspace);
+    // Where a thread that runs on this processor begins in parallel tasks.
+    [[nodiscard]] ParallelTask::Place place_of(int cpu) const;
 
     [[nodiscard]] uint32_t width() const { return static_cast<uint32_t>(options_.places.size()); }
-    [[nodiscard]] uint32_t nodes() const { return nodes_; }
     [[nodiscard]] LocalMemory& local_memory() const { return *options_.local_memory; }
     // The number of queues that wait for a free worker.
     [[nodiscard]] const std::atomic<uint32_t>& backlog() const { return ready_count_; }
@@ -120,7 +121,7 @@ private:
     [[gnu::tls_model("initial-exec")]] static constinit thread_local WorkerPool* left_behind_here_;
 
     WorkerPoolOptions options_;
-    uint32_t nodes_ = 1;
+    std::vector<uint32_t> ranks_;  // by the OS's number of a processor; those of a NUMA node are neighbours
     uint32_t spins_ = 0;
     cpu_set_t all_places_;
 

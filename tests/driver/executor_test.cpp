@@ -54,25 +54,25 @@ TEST(OperationLog, WhatWasNeverTakenIsFreed) {
 }
 
 TEST(ParallelTask, EveryUnitRunsOnceWhateverTheParts) {
-    for (const uint32_t parts : {1u, 3u, 8u, 20u})
+    for (const uint32_t threads_max : {1u, 3u, 8u, 20u, 33u, 100u})
         for (const uint64_t units : {1ull, 7ull, 1000ull}) {
             std::vector<std::atomic<int>> visits(units + 5);
             const auto run = [](void* context, UnitRange range, Workspace&) {
                 for (uint64_t i = range.begin; i < range.end; ++i)
                     (*static_cast<std::vector<std::atomic<int>>*>(context))[i].fetch_add(1);
             };
-            ParallelTask task({.units = {5, units + 5}, .threads_max = 4, .parts = parts}, &visits, run);
+            ParallelTask task({.units = {5, units + 5}, .threads_max = threads_max}, &visits, run);
             std::vector<std::thread> threads;
             for (uint32_t t = 0; t < 3; ++t) {
                 task.join();
                 threads.emplace_back([&task, t] {
                     Workspace workspace(heap_local_memory());
-                    task.work(workspace, t, nullptr);
+                    task.work(workspace, {.rank = t, .width = 4}, nullptr);
                     task.leave();
                 });
             }
             Workspace workspace(heap_local_memory());
-            task.work(workspace, 0, nullptr);
+            task.work(workspace, {.rank = 3, .width = 4}, nullptr);
             task.wait_for_participants();
             for (uint64_t i = 0; i < visits.size(); ++i)
                 ASSERT_EQ(visits[i].load(), i >= 5 ? 1 : 0);
@@ -81,16 +81,50 @@ TEST(ParallelTask, EveryUnitRunsOnceWhateverTheParts) {
         }
 }
 
-TEST(ParallelTask, AThreadBeginsInThePartOfItsNode) {
+// The units in the order in which one thread alone executes them.
+std::vector<uint64_t> order_of(const ParallelTask::Shape& shape, ParallelTask::Place place) {
     std::vector<uint64_t> order;
     const auto run = [](void* context, UnitRange range, Workspace&) {
         for (uint64_t i = range.begin; i < range.end; ++i)
             static_cast<std::vector<uint64_t>*>(context)->push_back(i);
     };
-    ParallelTask task({.units = {0, 4}, .threads_max = 2, .parts = 2}, &order, run);
+    ParallelTask task(shape, &order, run);
     Workspace workspace(heap_local_memory());
-    task.work(workspace, 1, nullptr);
-    EXPECT_EQ(order, (std::vector<uint64_t>{2, 3, 0, 1}));
+    task.work(workspace, place, nullptr);
+    EXPECT_FALSE(task.has_work());
+    return order;
+}
+
+TEST(ParallelTask, AProcessorBeginsInThePartOfItsRank) {
+    const ParallelTask::Shape shape{.units = {0, 10}, .threads_max = 4};
+    EXPECT_EQ(order_of(shape, {.rank = 1, .width = 4}), (std::vector<uint64_t>{3, 4, 5, 6, 7, 8, 9, 0, 1, 2}));
+    EXPECT_EQ(order_of(shape, {.rank = 3, .width = 4}), (std::vector<uint64_t>{8, 9, 0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+// Neighbouring processors, which are of one NUMA node, share a part.
+TEST(ParallelTask, ManyProcessorsShareParts) {
+    const ParallelTask::Shape shape{.units = {0, 3200}, .threads_max = 64};
+    EXPECT_EQ(order_of(shape, {.rank = 0, .width = 64}).front(), 0u);
+    EXPECT_EQ(order_of(shape, {.rank = 1, .width = 64}).front(), 0u);
+    EXPECT_EQ(order_of(shape, {.rank = 2, .width = 64}).front(), 100u);
+    EXPECT_EQ(order_of(shape, {.rank = 63, .width = 64}).front(), 3100u);
+}
+
+TEST(ParallelTask, FewThreadsOnNeighbouringProcessorsBeginInDifferentParts) {
+    const ParallelTask::Shape shape{.units = {0, 300}, .threads_max = 3};
+    EXPECT_EQ(order_of(shape, {.rank = 4, .width = 16}).front(), 100u);
+    EXPECT_EQ(order_of(shape, {.rank = 5, .width = 16}).front(), 200u);
+    EXPECT_EQ(order_of(shape, {.rank = 6, .width = 16}).front(), 0u);
+}
+
+TEST(WorkerPool, ProcessorsOfANodeAreNeighbours) {
+    const WorkerPool pool{{.thread_name = "test", .places = {{4, 0}, {5, 1}, {6, 0}, {7, 1}}}};
+    EXPECT_EQ(pool.place_of(4).rank, 0u);
+    EXPECT_EQ(pool.place_of(6).rank, 1u);
+    EXPECT_EQ(pool.place_of(5).rank, 2u);
+    EXPECT_EQ(pool.place_of(7).rank, 3u);
+    EXPECT_LT(pool.place_of(1234).rank, 4u);
+    EXPECT_LT(pool.place_of(-1).rank, 4u);
 }
 
 TEST(LaunchWidth, AThreadForEachFiveMicrosecondsOfWorkWhateverTheProcessorHas) {
