@@ -5,20 +5,27 @@
 #include <algorithm>
 #include <host/code_contest.h>
 #include <host/worker_pool.h>
+#include <utility>
 
 namespace polder::devices {
 namespace {
 
 // The first pairs of a form load its code into caches and are not counted.
 constexpr unsigned warming_pairs = 2;
-constexpr size_t pairs_to_give_up = 8, pairs_to_decide = 24;
+constexpr size_t pairs_to_give_up = 8, pairs_to_decide = 24, pairs_between_looks = 8;
 constexpr float sum_to_decide_ns = 1'000'000;
 // Work-groups may take long, so a form that takes many times as long in both of two pairs loses.
 constexpr size_t pairs_of_long_groups = 2;
-// Another form must take this part of the time. A difference that is smaller changes from run to run.
-constexpr float clear_win = 0.95f, close_win = 0.97f, clear_loss = 1.0f, hopeless = 1.25f, very_slow = 2.5f;
+// Another form must take this part of the time. A difference that is smaller changes from run to run. So it also has to be more than so many
+// standard errors: one of 24 pairs is 5% of the time on a busy machine, and every look at the times is another chance to err.
+constexpr float clear_win = 0.95f, close_win = 0.97f, hopeless = 1.25f, very_slow = 2.5f;
+constexpr float errors_of_win = 2.5f, errors_of_loss = 1.5f;
+// Whole launches that confirm it: a form loses when it is slower in this many pairs, and is faster when these many do not show the contrary.
+constexpr size_t whole_pairs_to_decide = 8, whole_pairs_max = 48;
 // A kernel that has not worked for so long in sum may end before a form gains what making it takes.
 constexpr uint64_t least_work_ns = 20'000'000;
+// Loading a form that an earlier process has made takes little. What that process found is checked early.
+constexpr uint64_t least_work_of_made_ns = 4'000'000;
 // While a form is made, launches look for it after so much work. A trial ends after so much work, whether or not it was clear.
 constexpr uint64_t poll_ns = 1'000'000, trial_ns = 1'000'000'000;
 // All forms are measured again when the kernel has worked so many times as long.
@@ -28,7 +35,9 @@ constexpr uint64_t again = 16;
 
 void CodeContest::offer(std::unique_ptr<driver::OtherForms> forms) {
     forms_ = std::move(forms);
-    next_ns_.store(std::max(least_work_ns, forms_->making_ns()), std::memory_order_relaxed);
+    const uint64_t making_ns = forms_->making_ns();
+    next_ns_.store(making_ns == 0 ? least_work_of_made_ns : std::max(least_work_ns, making_ns),
+                   std::memory_order_relaxed);
 }
 
 void CodeContest::worked(uint64_t ns) {
@@ -48,7 +57,9 @@ void CodeContest::advance() {
         begin_form();
         break;
     case Stage::requested: poll(); break;
-    case Stage::measuring: end_form(); break;
+    case Stage::measuring: end_form(Verdict::not_faster); break;
+    // Launches are so long that few could be compared: pieces of them are right.
+    case Stage::confirming: end_form(times_.ratio() <= 1 ? Verdict::faster : Verdict::not_faster); break;
     }
 }
 
@@ -56,8 +67,6 @@ void CodeContest::begin_form() {
     const uint64_t sum = worked_ns_.load(std::memory_order_relaxed);
     if (form_ == forms_->count()) {
         stage_ = Stage::idle;
-        if (best_form_)
-            forms_->settled(*best_form_);
         next_ns_.store(again * sum, std::memory_order_relaxed);
         return;
     }
@@ -91,7 +100,8 @@ bool CodeContest::is_suitable(const driver::HostCode& code) const {
 
 void CodeContest::measure(const driver::HostCode& rival) {
     times_ = {};
-    last_whole_ = {};
+    wholes_ = {};
+    has_pieces_ = false;
     warming_ = warming_pairs;
     stage_ = Stage::measuring;
     next_ns_.store(worked_ns_.load(std::memory_order_relaxed) + trial_ns, std::memory_order_relaxed);
@@ -109,6 +119,13 @@ CodeContest::First CodeContest::first() {
 
 void CodeContest::add(const Turn& turn, First first, uint64_t code_ns, uint64_t rival_ns) {
     const Lock lock(mutex_);
+    if (stage_ == Stage::confirming)
+        return;  // a launch that began before
+    has_pieces_ = true;
+    add_pair(turn, first, code_ns, rival_ns);
+}
+
+void CodeContest::add_pair(const Turn& turn, First first, uint64_t code_ns, uint64_t rival_ns) {
     if (turn.rival != rival_.load(std::memory_order_relaxed))
         return;  // another thread has ended this trial
     if (warming_ > 0) {
@@ -116,53 +133,96 @@ void CodeContest::add(const Turn& turn, First first, uint64_t code_ns, uint64_t 
         return;
     }
     times_.add(first, static_cast<float>(code_ns), static_cast<float>(rival_ns));
-    judge();
+    if (stage_ == Stage::confirming)
+        judge_whole();
+    else
+        judge();
+}
+
+// The launch of so many work-groups that has no partner yet, or the end.
+CodeContest::Wholes::iterator CodeContest::whole_of(uint64_t group_count) {
+    return std::ranges::find_if(
+        wholes_, [&](const Whole& whole) { return whole.code != nullptr && whole.group_count == group_count; });
 }
 
 const driver::HostCode& CodeContest::whole(const Turn& turn, uint64_t group_count) {
     const Lock lock(mutex_);
-    if (last_whole_.code != nullptr && last_whole_.group_count == group_count)
-        return last_whole_.code == turn.code ? *turn.rival : *turn.code;
+    if (const auto before = whole_of(group_count); before != wholes_.end())
+        return before->code == turn.code ? *turn.rival : *turn.code;
     return times_.next() == First::current ? *turn.code : *turn.rival;
 }
 
 void CodeContest::add_whole(const Turn& turn, const driver::HostCode& executed, uint64_t group_count, uint64_t ns) {
-    Whole before;
-    {
-        const Lock lock(mutex_);
-        const bool is_pair =
-            last_whole_.code != nullptr && last_whole_.code != &executed && last_whole_.group_count == group_count;
-        before = is_pair ? last_whole_ : Whole{};
-        last_whole_ = is_pair ? Whole{} : Whole{&executed, group_count, ns};
+    const Lock lock(mutex_);
+    const auto same = whole_of(group_count);
+    if (same == wholes_.end() || same->code == &executed) {
+        const auto place = same == wholes_.end() ? std::prev(same) : same;
+        std::rotate(wholes_.begin(), place, std::next(place));
+        wholes_.front() = {&executed, group_count, ns};
+        return;
     }
+    const Whole before = std::exchange(*same, {});
     if (before.code == turn.code)
-        add(turn, First::current, before.ns, ns);
+        add_pair(turn, First::current, before.ns, ns);
     else if (before.code == turn.rival)
-        add(turn, First::rival, ns, before.ns);
+        add_pair(turn, First::rival, ns, before.ns);
 }
 
 void CodeContest::judge() {
     const size_t pairs = times_.pairs();
-    const float ratio = times_.ratio();
     const bool is_lost =
-        (pairs >= pairs_to_give_up && ratio > hopeless) ||
+        (pairs >= pairs_to_give_up && times_.lower_ratio() > hopeless) ||
         (pairs >= pairs_of_long_groups && times_.least_ratio() > very_slow && times_.sum_ns() >= sum_to_decide_ns);
-    const bool is_measured = pairs >= pairs_to_decide && (times_.sum_ns() >= sum_to_decide_ns || times_.is_full());
-    const bool is_clear = ratio <= clear_win || ratio >= clear_loss || times_.is_full();
-    if (is_lost || (is_measured && is_clear))
-        end_form();
+    if (is_lost)
+        return end_form(Verdict::not_faster);
+    if (pairs < pairs_to_decide || pairs % pairs_between_looks != 0 ||
+        (times_.sum_ns() < sum_to_decide_ns && !times_.is_full()))
+        return;
+    const bool is_won =
+        times_.ratio() <= (times_.is_full() ? close_win : clear_win) && times_.bounds(errors_of_win).high <= 1;
+    if (is_won && has_pieces_)
+        confirm();
+    else if (is_won)
+        end_form(Verdict::faster);
+    else if (times_.is_full() || times_.bounds(errors_of_loss).low > clear_win)
+        end_form(Verdict::not_faster);
 }
 
-void CodeContest::end_form() {
+void CodeContest::confirm() {
+    ratio_ = times_.ratio();
+    times_ = {};
+    wholes_ = {};
+    stage_ = Stage::confirming;
+    wants_whole_.store(true, std::memory_order_relaxed);
+    next_ns_.store(worked_ns_.load(std::memory_order_relaxed) + trial_ns, std::memory_order_relaxed);
+}
+
+void CodeContest::judge_whole() {
+    const size_t pairs = times_.pairs();
+    if (pairs < whole_pairs_to_decide || pairs % pairs_between_looks != 0)
+        return;
+    const PairedTimes::Bounds bounds = times_.bounds(errors_of_loss);
+    if (bounds.low > 1 || (pairs >= whole_pairs_max && bounds.ratio > 1))
+        end_form(Verdict::not_faster);
+    else if (bounds.high <= 1 || pairs >= whole_pairs_max)
+        end_form(Verdict::faster);
+}
+
+void CodeContest::end_form(Verdict verdict) {
     const driver::HostCode* const rival = rival_.load(std::memory_order_relaxed);
-    const float ratio = times_.ratio();
-    POLDER_LOG(compiler, "kernel %s: %s takes %.2f of the time, by %zu pairs of measurements", planned_.name.c_str(),
-               forms_->name(form_), static_cast<double>(ratio), times_.pairs());
-    if (times_.pairs() >= pairs_to_decide && ratio <= close_win) {
+    const bool is_confirmed = stage_ == Stage::confirming;
+    const float ratio = times_.pairs() == 0 && is_confirmed ? ratio_ : times_.ratio();
+    POLDER_LOG(compiler, "kernel %s: %s takes %.2f of the time, by %zu pairs of %s", planned_.name.c_str(),
+               forms_->name(form_), static_cast<double>(ratio), times_.pairs(),
+               is_confirmed ? "launches, after pairs of measurements" : "measurements");
+    if (verdict == Verdict::faster) {
         best_.store(rival, std::memory_order_release);
-        best_form_ = rival == &planned_ ? std::nullopt : std::optional{form_};
+        // The process may end before all forms were measured.
+        if (rival != &planned_)
+            forms_->settled(form_);
     }
     rival_.store(nullptr, std::memory_order_release);
+    wants_whole_.store(false, std::memory_order_relaxed);
     if (rival != &planned_)
         forms_->measured(form_, ratio);
     ++form_;

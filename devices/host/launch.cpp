@@ -239,7 +239,7 @@ Status execute_code(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace
     CodeContest& contest = launch.kernel->contest;
     const CodeContest::Turn turn{launch.code, launch.rival};
     const float all_ns = launch.kernel->item_ns() * static_cast<float>(launch.group_count * launch.items_per_group);
-    if (launch.group_count >= groups_to_divide && (all_ns == 0 || all_ns >= 4 * piece_ns))
+    if (!contest.wants_whole() && launch.group_count >= groups_to_divide && (all_ns == 0 || all_ns >= 4 * piece_ns))
         return execute_code(launch, pool, workspace);
     launch.code = &contest.whole(turn, launch.group_count);
     launch.rival = nullptr;

@@ -114,7 +114,7 @@ public:
     virtual ~OtherForms() = default;
     [[nodiscard]] virtual size_t count() const = 0;
     [[nodiscard]] virtual const char* name(size_t form) const = 0;  // for messages
-    // About how long making one takes, in nanoseconds. Launches that have not worked for as long in sum should not have one made.
+    // About how long making one takes, in nanoseconds. Launches that have not worked for as long in sum should not have one made. 0: they were made before.
     [[nodiscard]] virtual uint64_t making_ns() const = 0;
     // Makes the code on another thread, and returns at once. Does nothing when that was requested before.
     virtual void request(size_t form) noexcept = 0;
@@ -122,7 +122,7 @@ public:
     [[nodiscard]] virtual std::optional<const HostCode*> made(size_t form) const = 0;
     // The form takes this part of the time of the best code until then.
     virtual void measured(size_t form, float time) = 0;
-    // All forms were measured, and this one is faster than the code that was loaded.
+    // This form is faster than the code that was the best one until then.
     virtual void settled(size_t form) = 0;
 };
 

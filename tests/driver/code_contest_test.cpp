@@ -4,6 +4,7 @@
 #include <host/code_contest.h>
 #include <map>
 #include <optional>
+#include <random>
 #include <vector>
 
 namespace polder::devices {
@@ -48,7 +49,7 @@ private:
 };
 
 class CodeContests : public testing::Test {
-protected:
+public:
     Forms& offer(std::vector<const driver::HostCode*> codes, uint64_t making_ns = 1 * ms) {
         auto forms = std::make_unique<Forms>(std::move(codes), making_ns);
         Forms& offered = *forms;
@@ -62,16 +63,35 @@ protected:
         contest.worked(1 * ms);
     }
 
-    // Pairs of times until the trial ends. Returns how many there were.
-    int run_trial(const std::function<uint64_t(const driver::HostCode&)>& ns) {
+    using Times = std::function<uint64_t(const driver::HostCode&)>;
+
+    // Pairs of pieces until the trial ends, and then whole launches until it is confirmed. Returns how many pairs of pieces there were.
+    int run_trial(const Times& ns) { return run_trial(ns, ns); }
+    int run_trial(const Times& ns_of_piece, const Times& ns_of_launch) {
+        return run(contest, ns_of_piece, ns_of_launch);
+    }
+    static int run(CodeContest& contest, const Times& ns_of_piece, const Times& ns_of_launch) {
         const CodeContest::Turn turn = contest.turn(contest.stack_bytes());
         EXPECT_NE(turn.rival, nullptr);
+        const auto is_open = [&] { return contest.turn(contest.stack_bytes()).rival == turn.rival; };
         int pairs = 0;
-        while (turn.rival != nullptr && contest.turn(contest.stack_bytes()).rival == turn.rival && pairs < 1000) {
-            contest.add(turn, contest.first(), ns(*turn.code), ns(*turn.rival));
-            ++pairs;
-        }
+        for (; turn.rival != nullptr && is_open() && !contest.wants_whole() && pairs < 1000; ++pairs)
+            add_piece(contest, turn, ns_of_piece);
+        for (int i = 0; turn.rival != nullptr && is_open() && i < 1000; ++i)
+            add_launch(contest, turn, 64, ns_of_launch);
+        EXPECT_FALSE(turn.rival != nullptr && is_open());
         return pairs;
+    }
+    static void add_piece(CodeContest& contest, const CodeContest::Turn& turn, const Times& ns) {
+        const First first = contest.first();
+        const bool is_code_first = first == First::current;
+        const uint64_t before = ns(is_code_first ? *turn.code : *turn.rival);
+        const uint64_t after = ns(is_code_first ? *turn.rival : *turn.code);
+        contest.add(turn, first, is_code_first ? before : after, is_code_first ? after : before);
+    }
+    static void add_launch(CodeContest& contest, const CodeContest::Turn& turn, uint64_t groups, const Times& ns) {
+        const driver::HostCode& code = contest.whole(turn, groups);
+        contest.add_whole(turn, code, groups, ns(code));
     }
 
     const driver::HostCode& best() { return *contest.turn(contest.stack_bytes()).code; }
@@ -93,6 +113,14 @@ TEST_F(CodeContests, NothingIsRequestedBeforeTheKernelHasWorkedForLong) {
 TEST_F(CodeContests, AKernelWithLongCodeWorksForLongerBefore) {
     const Forms& forms = offer({&other}, 500 * ms);
     contest.worked(499 * ms);
+    EXPECT_TRUE(forms.requests.empty());
+    contest.worked(1 * ms);
+    EXPECT_EQ(forms.requests.at(0), 1);
+}
+
+TEST_F(CodeContests, WhatAnEarlierProcessHasFoundIsCheckedEarly) {
+    const Forms& forms = offer({&other}, 0);
+    contest.worked(3 * ms);
     EXPECT_TRUE(forms.requests.empty());
     contest.worked(1 * ms);
     EXPECT_EQ(forms.requests.at(0), 1);
@@ -154,12 +182,110 @@ TEST_F(CodeContests, FormsComeOneAfterTheOther) {
     };
     run_trial(ns);
     EXPECT_EQ(&best(), &other);
+    EXPECT_EQ(forms.best, 0);  // the process may end now
     EXPECT_TRUE(forms.requests.contains(1));
     contest.worked(1 * ms);
     run_trial(ns);
     EXPECT_EQ(&best(), &third);
     EXPECT_NEAR(forms.times.at(1), 0.75, 0.001);
     EXPECT_EQ(forms.best, 1);
+}
+
+// Times vary by a quarter, as on a machine with other programs.
+CodeContests::Times times_with_noise(uint64_t seed, const driver::HostCode& planned, double time_of_other) {
+    return [&planned, time_of_other, random = std::mt19937_64(seed),
+            noise = std::lognormal_distribution<double>(0, 0.25)](const driver::HostCode& code) mutable {
+        return static_cast<uint64_t>((&code == &planned ? 1 : time_of_other) * noise(random) * 20 * us);
+    };
+}
+
+// How many of 200 contests the other form wins.
+int wins_with_noise(double time_of_other) {
+    int wins = 0;
+    for (uint64_t seed = 0; seed < 200; ++seed) {
+        const driver::HostCode planned = code_of(function_of_form<0>), other = code_of(function_of_form<1>);
+        CodeContest contest{planned};
+        contest.offer(std::make_unique<Forms>(std::vector{&other}, 1 * ms));
+        contest.worked(20 * ms);
+        contest.worked(1 * ms);
+        const CodeContests::Times times = times_with_noise(seed, planned, time_of_other);
+        CodeContests::run(contest, times, times);
+        wins += contest.turn(stack).code == &other ? 1 : 0;
+    }
+    return wins;
+}
+
+TEST(CodeContestsWithNoise, AFormThatIsNoFasterIsHardlyEverTaken) {
+    EXPECT_LE(wins_with_noise(1.0), 4);
+    EXPECT_EQ(wins_with_noise(1.05), 0);
+}
+
+TEST(CodeContestsWithNoise, AFormThatIsMuchFasterIsNearlyAlwaysTaken) {
+    EXPECT_GE(wins_with_noise(0.8), 190);
+    EXPECT_GE(wins_with_noise(0.6), 199);
+}
+
+// Of the pairs of a launch, every other one takes other work first. The order of the codes must not follow that.
+TEST_F(CodeContests, WorkThatAlternatesWithThePairsDoesNotDecide) {
+    static_cast<void>(offer({&other}));
+    begin();
+    int piece = 0;
+    constexpr uint64_t of_pieces[] = {20, 40, 40, 20};
+    run_trial([&](const driver::HostCode&) { return of_pieces[piece++ % 4] * us; });
+    EXPECT_EQ(&best(), &planned);
+}
+
+// Launches of one size whose data is different.
+TEST_F(CodeContests, LaunchesThatAlternateBetweenDataAreCompared) {
+    for (const uint64_t period : {2u, 3u, 4u, 5u}) {
+        CodeContest alternating{planned};
+        alternating.offer(std::make_unique<Forms>(std::vector{&other}, 1 * ms));
+        alternating.worked(20 * ms);
+        alternating.worked(1 * ms);
+        const CodeContest::Turn turn = alternating.turn(stack);
+        constexpr uint64_t of_data[] = {10, 20, 20, 10, 15};
+        uint64_t i = 0;
+        for (; i < 2000 && alternating.turn(stack).rival != nullptr; ++i) {
+            const driver::HostCode& code = alternating.whole(turn, 4);
+            alternating.add_whole(turn, code, 4, of_data[i % period] * (&code == &planned ? 10 : 6) * us);
+        }
+        EXPECT_EQ(alternating.turn(stack).code, &other) << period;
+    }
+}
+
+TEST_F(CodeContests, LaunchesThatAlternateBetweenSizesAreCompared) {
+    static_cast<void>(offer({&other}));
+    begin();
+    const CodeContest::Turn turn = contest.turn(stack);
+    uint64_t i = 0;
+    for (; i < 1000 && contest.turn(stack).rival != nullptr; ++i) {
+        const uint64_t groups = 1 + i % 3;
+        add_launch(contest, turn, groups,
+                   [&](const driver::HostCode& code) { return groups * (&code == &planned ? 100 : 80) * us; });
+    }
+    EXPECT_EQ(&best(), &other);
+    EXPECT_LT(i, 200);
+}
+
+TEST_F(CodeContests, AFormThatIsFasterInPiecesAndSlowerInLaunchesIsNotTaken) {
+    static_cast<void>(offer({&other}));
+    begin();
+    run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 20 : 18) * us; },
+              [&](const driver::HostCode& code) { return (&code == &planned ? 300 : 310) * us; });
+    EXPECT_EQ(&best(), &planned);
+}
+
+// A launch that takes a second cannot be repeated often.
+TEST_F(CodeContests, PiecesDecideWhereLaunchesAreLong) {
+    static_cast<void>(offer({&other}));
+    begin();
+    const CodeContest::Turn turn = contest.turn(stack);
+    for (int i = 0; i < 1000 && !contest.wants_whole(); ++i)
+        add_piece(contest, turn, [&](const driver::HostCode& code) { return (&code == &planned ? 20 : 15) * us; });
+    EXPECT_TRUE(contest.wants_whole());
+    contest.worked(2000 * ms);
+    EXPECT_FALSE(contest.wants_whole());
+    EXPECT_EQ(&best(), &other);
 }
 
 TEST_F(CodeContests, AFormThatCannotBeMadeIsPassedOver) {

@@ -31,7 +31,10 @@ std::unique_ptr<KernelForms> KernelForms::of(DeviceCode& code, compiler::Executa
     const std::vector<compiler::Form> forms = executable.other_forms(kernel.name, version);
     if (forms.empty())
         return nullptr;
-    return std::unique_ptr<KernelForms>(new KernelForms(code, executable, kernel, version, forms, making_ns));
+    // An earlier process has measured the forms, so their code is in the disk cache.
+    const bool were_made = forms.front() == compiler::Form::planned;
+    return std::unique_ptr<KernelForms>(
+        new KernelForms(code, executable, kernel, version, forms, were_made ? 0 : making_ns));
 }
 
 KernelForms::KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,

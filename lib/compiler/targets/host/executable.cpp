@@ -235,7 +235,9 @@ private:
         Result<KernelObject> best = make_object(kernel, version);
         if (!best)
             return planned;
+        // The planned code comes first: what was measured may have been wrong, or another computer's.
         *found = Form::planned;
+        std::ranges::stable_partition(planned.other_forms, [](Form form) { return form == Form::planned; });
         best->other_forms = std::move(planned.other_forms);
         // The sizes of work-groups do not depend on what was measured.
         best->vector_width = planned.vector_width;
