@@ -15,8 +15,10 @@ constexpr int int_max = std::numeric_limits<int>::max(), int_min = std::numeric_
 
 // A kernel over a range of two dimensions whose body stands under `guard`. `a` and `b` are ints that the guard may use; `u` and `v` are
 // the same bits without a sign.
-std::string guarded(const std::string& guard) {
-    return "kernel void k(global int* out, int a, int b) {"
+// `result`: int, or a vector of int.
+std::string guarded(const std::string& guard, const std::string& result = "int") {
+    return "kernel void k(global " + result +
+           "* out, int a, int b) {"
            " const uint u = (uint)a, v = (uint)b;"
            " const size_t X = get_global_id(0), Y = get_global_id(1);"
            " const int x = X, y = Y, lx = get_local_id(0), ly = get_local_id(1);" +
@@ -289,6 +291,44 @@ TEST(PassingItems, BehindTheLastOne_NoVectorRuns) {
         processor_with_512_bits);
     ASSERT_EQ(starts.prepare("k"), "");
     EXPECT_FALSE(has(starts, "items.needed")) << starts.optimised();
+}
+
+TEST(PassingItems, OfLoopsWithoutLanes_AreTheLastOnes) {
+    Compiled wide(guarded("if (x < a)", "int16"), processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_EQ(wide.result().lanes.reason, "the kernel's own vectors are wide");
+    EXPECT_TRUE(has(wide, "items.needed")) << wide.optimised();
+    // LLVM renames the number of work-items where their number is constant.
+    ASSERT_EQ(wide.prepare("k", true, {8, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_FALSE(has(wide, "@llvm.umin")) << wide.optimised();
+    ASSERT_EQ(wide.prepare("k", true, {256, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_TRUE(has(wide, "@llvm.umin")) << wide.optimised();
+}
+
+struct alignas(64) Row {
+    int values[16];
+    bool operator==(const Row&) const = default;
+};
+
+TEST(IdleLoops, WithoutLanes_KeepTheirWorkItems) {
+    const std::pair<int, int> bounds[] = {{5, 3},       {0, 0},       {-4, 2},      {17, 9},
+                                          {100, 100},   {7, -1},      {int_max, 4}, {int_max - 3, int_max},
+                                          {int_min, 3}, {-6, int_min}};
+    const Range range{2, {40, 10, 1}, {20, 5, 1}};
+    for (const char* guard : guards) {
+        if (std::string(guard).find("out[") != std::string::npos)
+            continue;  // of vectors
+        Compiled every(guarded(guard, "int16")), shorter(guarded(guard, "int16"));
+        ASSERT_EQ(every.prepare("k", false, range.local, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+        ASSERT_EQ(shorter.prepare("k", false, range.local), "");
+        ASSERT_EQ(shorter.result().lanes.loops, 0U);
+        for (const auto& [a, b] : bounds) {
+            std::vector<Row> expected(400), found(400);
+            every.run(range, Arguments().add(expected.data()).add(a).add(b));
+            shorter.run(range, Arguments().add(found.data()).add(a).add(b));
+            ASSERT_TRUE(found == expected) << guard << ", " << a << ' ' << b;
+        }
+    }
 }
 
 TEST(PassingItems, GuardsThatDependOnMemory_StayWhereTheyAre) {

@@ -27,9 +27,13 @@ struct Range {
     llvm::Value* end = nullptr;
 };
 
+// A loop with a constant number of work-items may be unrolled if they are fewer.
+constexpr uint64_t unrolled_items_max = 64;
+
 class PassingItems {
 public:
-    PassingItems(const LanePlan& plan, const LaneShapes& shapes)
+    // `shapes`: null where the loop is not to be divided.
+    PassingItems(const LanePlan& plan, const LaneShapes* shapes)
         : plan_(plan), shapes_(shapes), guarded_(*plan.loop), function_(*plan.header->getParent()),
           context_(function_.getContext()) {}
 
@@ -76,7 +80,7 @@ private:
             size += block->size();
             for (llvm::Instruction& instruction : *block) {
                 const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
-                accesses_memory |= address != nullptr && plan_.is_masked(block) && !shapes_.of(address).is_uniform() &&
+                accesses_memory |= address != nullptr && plan_.is_masked(block) && !shapes_->of(address).is_uniform() &&
                                    (masks == Masks::dear || llvm::getLoadStoreType(&instruction)->isVectorTy());
             }
         }
@@ -387,7 +391,7 @@ private:
     }
 
     const LanePlan& plan_;
-    const LaneShapes& shapes_;
+    const LaneShapes* shapes_;
     const GuardedLoop guarded_;
     llvm::Function& function_;
     llvm::LLVMContext& context_;
@@ -398,14 +402,32 @@ private:
 void leave_out_idle_end(LanePlan& plan, const LaneShapes& shapes, unsigned width) {
     if (llvm::isa<llvm::ConstantInt>(plan.count))
         return;
-    if (llvm::Value* const needed = PassingItems(plan, shapes).needed_items(width)) {
+    if (llvm::Value* const needed = PassingItems(plan, &shapes).needed_items(width)) {
         plan.compare->setOperand(1, needed);
         plan.count = needed;
     }
 }
 
+void leave_out_idle_end(llvm::Loop& loop) {
+    const GuardedLoop guarded(loop);
+    if (!guarded.has_guards())
+        return;
+    if (const auto* items = llvm::dyn_cast<llvm::ConstantInt>(guarded.count());
+        items != nullptr && items->getValue().ult(unrolled_items_max))
+        return;
+    LanePlan plan(1);
+    plan.loop = &loop;
+    plan.header = &guarded.header();
+    plan.preheader = guarded.preheader();
+    plan.count = guarded.count();
+    if (llvm::Value* const needed = PassingItems(plan, nullptr).needed_items(1)) {
+        auto* const latch = llvm::cast<llvm::BranchInst>(guarded.latch()->getTerminator());
+        llvm::cast<llvm::ICmpInst>(latch->getCondition())->setOperand(1, needed);
+    }
+}
+
 bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width, Masks masks) {
-    return PassingItems(plan, shapes).separate(width, masks);
+    return PassingItems(plan, &shapes).separate(width, masks);
 }
 
 }  // namespace polder::compiler::workgroup

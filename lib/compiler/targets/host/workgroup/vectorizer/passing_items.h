@@ -23,5 +23,7 @@ bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsi
 // Work-items behind the last one that passes the guards, as in the last group of a row, have nothing to do: `plan.loop` ends with the vector of the last
 // one that may pass. Loops with a constant number of work-items stay as they are.
 void leave_out_idle_end(LanePlan& plan, const LaneShapes& shapes, unsigned width);
+// The same for a loop that has no lanes: it ends with the last work-item that may pass.
+void leave_out_idle_end(llvm::Loop& loop);
 
 }  // namespace polder::compiler::workgroup

@@ -141,6 +141,7 @@ struct Outcome {
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
+    bool skips = false;  // the loop has another around it that only evaluates guards (skip_idle_items)
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
 };
 
@@ -175,6 +176,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         outcome.work = outcome.one_by_one = one_by_one;
         outcome.in_lanes = in_lanes;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
+            outcome.skips = true;
+        if (outcome.skips)
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
     }
@@ -235,6 +238,8 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;
+    if (outcome.kind != Outcome::Kind::vectorized && !only_asks && !is_copy && !outcome.skips)
+        leave_out_idle_end(loop);
     if (!outcome.comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     return outcome;
@@ -257,8 +262,10 @@ void restore(llvm::Function& function, llvm::Function& as_written) {
     take_body(function, as_written);
     llvm::DominatorTree dominators(function);
     const llvm::LoopInfo loops(dominators);
-    for (llvm::Loop* loop : tagged_loops(loops))
+    for (llvm::Loop* loop : tagged_loops(loops)) {
+        leave_out_idle_end(*loop);
         retire(*loop, LeftToLlvm::no);
+    }
 }
 
 // The loop for a sub-group that may not be whole (regions/loop_nest.h).
