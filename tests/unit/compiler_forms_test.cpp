@@ -3,6 +3,10 @@
 #include "targets/host/other_forms.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <random>
 
 namespace polder::compiler::test {
 namespace {
@@ -98,8 +102,54 @@ Forms forms_of(Executable& executable, const std::string& kernel) {
 TEST(Forms, OfFastMathHaveAllLanes) {
     const Outcome exact = build(chain), fast = build(chain, "-cl-fast-relaxed-math");
     EXPECT_TRUE(have(forms_of(*open(exact), "chain"), Form::without_lanes));
-    EXPECT_FALSE(have(forms_of(*open(fast), "chain"), Form::without_lanes));
-    EXPECT_TRUE(have(forms_of(*open(fast), "chain"), Form::four_vectors));
+    const Forms forms = forms_of(*open(fast), "chain");
+    EXPECT_FALSE(have(forms, Form::without_lanes));
+    EXPECT_TRUE(have(forms, Form::two_vectors) || have(forms, Form::one_vector));
+}
+
+constexpr size_t numbers = 256;
+
+// Floats of all sizes, and those that built-in functions treat apart.
+std::vector<float> special_and_random_floats() {
+    constexpr float tiny = std::numeric_limits<float>::denorm_min(), infinite = std::numeric_limits<float>::infinity();
+    std::vector<float> values{0.0F,     -0.0F,     tiny, -tiny, 0x1p-127F, 0x1p-126F, std::numeric_limits<float>::max(),
+                              infinite, -infinite, 1.0F, -1.0F};
+    std::mt19937 random(1);
+    while (values.size() < numbers)
+        values.push_back(std::bit_cast<float>(static_cast<uint32_t>(random()) & 0x7fffffffU));
+    return values;
+}
+
+std::vector<uint32_t> results_of(Launch& launch) {
+    std::vector<float> values = special_and_random_floats();
+    float* const argument = values.data();
+    launch.set(0, argument).run(numbers, numbers);
+    std::vector<uint32_t> bits(numbers);
+    std::ranges::transform(values, bits.begin(), [](float value) {
+        return std::isnan(value) ? 0x7fc00000U : std::bit_cast<uint32_t>(value);
+    });
+    return bits;
+}
+
+// Flags that permit nothing do not count, such as contraction of the quotient and the root of rsqrt().
+TEST(Forms, OfBuiltinFunctionsAreMadeWithoutLanes_AndComputeTheSame) {
+    for (const std::string call : {"rsqrt(x)", "rsqrt((double)x)", "native_rsqrt(x)", "half_rsqrt(x)", "sqrt(x)",
+                                   "normalize((float3)(x, 1, 2)).x", "pow(x, 1.5f)", "hypot(x, 3.0f)"}) {
+        const Outcome built = build(
+            "kernel void one(global float* a) { size_t i = get_global_id(0); float x = a[i]; a[i] = " + call + "; }");
+        ASSERT_EQ(built.status, Status::success) << built.log;
+        Launch launch(built, "one");
+        const std::vector<uint32_t> planned = results_of(launch);
+        const Forms forms = launch.executable().other_forms("one", CodeVersion{});
+        EXPECT_TRUE(have(forms, Form::without_lanes)) << call;
+        for (const Form form : forms) {
+            CodeVersion version;
+            version.form = form;
+            if (launch.executable().code("one", version)) {  // nothing when it is the planned code
+                EXPECT_EQ(results_of(launch.use(version)), planned) << call << ", form " << static_cast<int>(form);
+            }
+        }
+    }
 }
 
 TEST(Forms, OfSubGroupsAreOne) {
@@ -133,16 +183,17 @@ TEST(Forms, TheBestOneIsFoundAgain) {
     CodeVersion preferred;
     preferred.form = Form::planned;  // whatever an earlier run of this test has left
     open(of_another_process(built))->prefer("chain", preferred);
-    preferred.form = Form::four_vectors;
     {
         const auto first = open(of_another_process(built));
-        EXPECT_FALSE(have(forms_of(*first, "chain"), Form::planned));
+        const Forms forms = forms_of(*first, "chain");
+        EXPECT_FALSE(have(forms, Form::planned));
+        preferred.form = forms.front();
         first->prefer("chain", preferred);
     }
     const auto second = open(of_another_process(built));
     const Forms forms = forms_of(*second, "chain");
     EXPECT_EQ(forms.front(), Form::planned);  // measured first, because the preference may be wrong
-    EXPECT_FALSE(have(forms, Form::four_vectors));
+    EXPECT_FALSE(have(forms, preferred.form));
     EXPECT_FALSE(second->code("chain", preferred).has_value());  // it is the best one
     // What the application sees, and the sizes of work-groups, are as planned.
     const auto multiple = [](Executable& of) {

@@ -90,8 +90,15 @@ public:
         return *this;
     }
 
+    // What run() executes.
+    Launch& use(const CodeVersion& version) {
+        version_ = version;
+        return *this;
+    }
+    [[nodiscard]] Executable& executable() { return *executable_; }
+
     void run(uint64_t global_size, uint64_t local_size, std::byte* program_variables = nullptr) {
-        const auto code = executable_->code(info_.name, std::nullopt);
+        const auto code = executable_->code(info_.name, version_);
         ASSERT_TRUE(code.has_value()) << code.error().detail();
         const auto& compiled = std::get<driver::HostCode>(**code);
         LaunchContext context{};
@@ -123,6 +130,7 @@ private:
     const KernelInfo& info_;
     std::vector<std::byte> arguments_;
     std::shared_ptr<Executable> executable_;
+    CodeVersion version_;
     std::string printed_;
 };
 

@@ -23,6 +23,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Operator.h>
+#include <llvm/IR/PatternMatch.h>
 #include <optional>
 
 namespace polder::compiler {
@@ -50,21 +51,56 @@ bool is_exact(const llvm::IntrinsicInst& call) {
     return !has_any || std::ranges::find(exact_intrinsics, call.getIntrinsicID()) != exact_intrinsics.end();
 }
 
-// Built-in functions have flags that permit approximations of divisions and functions also on calls of other intrinsics.
-bool flags_have_no_effect(const llvm::IntrinsicInst& call) {
-    const llvm::FastMathFlags flags =
-        llvm::isa<llvm::FPMathOperator>(call) ? call.getFastMathFlags() : llvm::FastMathFlags{};
-    const bool is_root = call.getIntrinsicID() == llvm::Intrinsic::sqrt;
-    return !flags.allowReassoc() && !flags.noNaNs() && !flags.noInfs() && !flags.noSignedZeros() &&
-           !(is_root && (flags.approxFunc() || flags.allowReciprocal()));
+llvm::FastMathFlags flags_of(const llvm::Instruction& instruction) {
+    return llvm::isa<llvm::FPMathOperator>(instruction) ? instruction.getFastMathFlags() : llvm::FastMathFlags{};
+}
+
+bool is_root(const llvm::Value& value) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&value);
+    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::sqrt;
+}
+
+// Built-in functions have flags also where they permit nothing: contraction is that of a product and a sum, and only divisions and roots are
+// approximated.
+bool flags_have_no_effect(const llvm::Instruction& instruction) {
+    const llvm::FastMathFlags flags = flags_of(instruction);
+    if (flags.allowReassoc() || flags.noNaNs() || flags.noInfs() || flags.noSignedZeros())
+        return false;
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::FAdd:
+    case llvm::Instruction::FSub:
+    case llvm::Instruction::FMul: return !flags.allowContract();
+    case llvm::Instruction::FDiv: return !flags.allowReciprocal() && !flags.approxFunc();
+    default: return !(is_root(instruction) && flags.approxFunc());
+    }
+}
+
+// A reciprocal root that may be approximated, as rsqrt()'s: divide_by_estimates() computes it alike for one number and for vectors.
+bool is_estimated_root(const llvm::Instruction& instruction) {
+    const llvm::FastMathFlags flags = flags_of(instruction);
+    const auto is_negated = [](const llvm::User* user) {
+        return llvm::cast<llvm::Instruction>(user)->getOpcode() == llvm::Instruction::FNeg;
+    };
+    return instruction.getOpcode() == llvm::Instruction::FDiv && flags.allowReciprocal() &&
+           is_root(*instruction.getOperand(1)) &&
+           llvm::PatternMatch::match(instruction.getOperand(0), llvm::PatternMatch::m_FPOne()) &&
+           !flags.allowReassoc() && !flags.noNaNs() && !flags.noInfs() && !flags.noSignedZeros() &&
+           !flags.approxFunc() && (llvm::none_of(instruction.users(), is_negated) || !instruction.hasOneUse());
+}
+
+// Divisions that LLVM makes one lose the flags that only one of them has, so estimated roots are not beside others.
+bool are_all_estimated_roots_or_none(const llvm::Module& module) {
+    size_t roots = 0, others = 0;
+    for (const llvm::Function& function : module)
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            if (instruction.getOpcode() == llvm::Instruction::FDiv)
+                ++(is_estimated_root(instruction) ? roots : others);
+    return roots == 0 || others == 0;
 }
 
 bool has_same_result(const llvm::Instruction& instruction) {
-    if (const auto* operation = llvm::dyn_cast<llvm::FPMathOperator>(&instruction))
-        if (operation->getFastMathFlags().any())
-            return false;
     const auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-    return intrinsic == nullptr || is_exact(*intrinsic);
+    return flags_have_no_effect(instruction) && (intrinsic == nullptr || is_exact(*intrinsic));
 }
 
 // Ids, sizes, barriers and the addresses of variables, but no function for a whole group.
@@ -189,18 +225,20 @@ std::pair<uint64_t, std::vector<uint32_t>> quick_work(const llvm::Function& kern
 bool has_same_results(const llvm::Module& module) {
     // LLVM has all passes for both kinds of code, and the processor's instructions compute each element of a vector alike.
     const auto is_alike = [](const llvm::Instruction& instruction) {
+        if (is_estimated_root(instruction))
+            return true;
         const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
         return call != nullptr && flags_have_no_effect(*call) &&
-               (is_exact(*call) || llvm::is_contained(minimums, call->getIntrinsicID()) ||
+               (llvm::is_contained(minimums, call->getIntrinsicID()) ||
                 llvm::Intrinsic::isTargetIntrinsic(call->getIntrinsicID()));
     };
-    return llvm::all_of(module, [&](const llvm::Function& function) {
-        return llvm::all_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
-            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-            return (has_same_result(instruction) || is_alike(instruction)) &&
-                   (call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || is_known_call(*call));
-        });
-    });
+    return are_all_estimated_roots_or_none(module) && llvm::all_of(module, [&](const llvm::Function& function) {
+               return llvm::all_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
+                   const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+                   return (has_same_result(instruction) || is_alike(instruction)) &&
+                          (call == nullptr || llvm::isa<llvm::IntrinsicInst>(call) || is_known_call(*call));
+               });
+           });
 }
 
 }  // namespace polder::compiler

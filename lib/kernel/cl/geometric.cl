@@ -20,9 +20,10 @@
     COLD F polder_inverse_of_extremes(F sum, F x, F y, F z, F w) {                             \
         const F scale = SCALE(sum, SMALLEST, UP, DOWN);                                        \
         const F squares = SQUARES(x * scale, y * scale, z * scale, w * scale);                 \
-        if (isinf(squares))                                                                    \
-            return -rsqrt((F)(isinf(x) + isinf(y) + isinf(z) + isinf(w)));                     \
-        return rsqrt(squares);                                                                 \
+        const F infinite_parts = (F)(isinf(x) + isinf(y) + isinf(z) + isinf(w));               \
+        /* One root, whose flags no other division takes away (compiler/module/quick_kernels.cpp). */ \
+        const F inverse = rsqrt(isinf(squares) ? infinite_parts : squares);                    \
+        return isinf(squares) ? -inverse : inverse;                                            \
     }
 EXTREMES(float, FLT_MIN, 0x1p+86f, 0x1p-66f)
 EXTREMES(double, DBL_MIN, 0x1p+563, 0x1p-514)
