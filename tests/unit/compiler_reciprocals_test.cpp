@@ -156,6 +156,28 @@ TEST(Reciprocals, OfRootsByTheLibrary_AreWithinTheirBound) {
     EXPECT_LE(worst_reciprocal_root<double>("3 / (3 * sqrt(x[i]))", "-cl-unsafe-math-optimizations"), 3);
 }
 
+// Also of subnormal numbers, and where the reciprocal is one.
+TEST(Reciprocals, NativeOnes_AreNearAllQuotients) {
+    std::vector<float> divisors{0,         -0.0F,     infinity,  -infinity, 0x1p-149F, -0x1p-130F,  0x1p-128F,
+                                0x1p-127F, 0x1p-126F, 0x1p+126F, 0x1p+127F, 3,         0x1.8p+127F, -7};
+    std::mt19937 random(3);
+    while (divisors.size() < 4096)
+        divisors.push_back(std::bit_cast<float>(static_cast<uint32_t>(random()) & 0xfeffffffU));
+    const std::vector<float> dividends(divisors.size(), 1.0F);
+    for (const std::string call : {"native_recip(d[i])", "half_recip(d[i])", "native_divide(n[i], d[i])"}) {
+        const std::vector<float> out = quotients("out[i] = " + call + ";", dividends, divisors, divisors.size(), "");
+        for (size_t i = 0; i < out.size(); ++i) {
+            const double exact = 1 / static_cast<double>(divisors[i]);
+            const auto near = static_cast<float>(exact);
+            if (std::isinf(near) || near == 0)
+                EXPECT_EQ(out[i], near) << call << " " << divisors[i];
+            else
+                EXPECT_NEAR(out[i], exact, std::max(3e-7 * std::abs(exact), 3 * 0x1p-149))
+                    << call << " " << divisors[i];
+        }
+    }
+}
+
 TEST(Reciprocals, OfRootsOfSpecialDoubles_AreThoseOfExactOperations) {
     constexpr double large = std::numeric_limits<double>::infinity();
     const std::vector<double> special{0,

@@ -90,6 +90,17 @@ TEST(WideBuiltins, AreWhatHalvesCall) {
     EXPECT_EQ(module->getFunction("_Z3expf") == nullptr, is_wide());
 }
 
+// divide_by_estimates() replaces them in lanes.
+TEST(WideBuiltins, NativeReciprocals_MayBeEstimates) {
+    const unsigned count =
+        count_in("kernel void k(global float* a) { size_t i = get_global_id(0);"
+                 "a[i] = native_recip(a[i]) + half_recip(a[i + 1]) + native_divide(a[i + 2], a[i + 3]); }",
+                 [](const llvm::Instruction& instruction) {
+                     return instruction.getOpcode() == llvm::Instruction::FDiv && instruction.hasAllowReciprocal();
+                 });
+    EXPECT_EQ(count, is_wide() ? 3U : 0U);
+}
+
 TEST(WideBuiltins, LogarithmsOfDoubles_DoNotDivide) {
     const unsigned count = count_in(
         "kernel void k(global double* a) { size_t i = get_global_id(0);"

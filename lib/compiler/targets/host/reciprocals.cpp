@@ -39,10 +39,13 @@ Divisor divisor_with_root(llvm::Value* value) {
     return found;
 }
 
-bool is_approximate_division_by_number(const llvm::Instruction& instruction) {
+// By a number that is no root. With AVX-512 estimates are right for divisors of all sizes, so that built-in functions (native_recip) may have them that
+// do not say that there are no infinities.
+bool is_approximate_division_by_number(const llvm::Instruction& instruction, bool has_avx512vl) {
     // The compiler computes divisions by constants.
     const llvm::Type* const type = instruction.getType();
-    return llvm::isa<llvm::FixedVectorType>(type) && instruction.hasNoInfs() &&
+    const bool may_be_estimated = instruction.hasNoInfs() || (has_avx512vl && !instruction.hasAllowReassoc());
+    return llvm::isa<llvm::FixedVectorType>(type) && may_be_estimated &&
            !llvm::isa<llvm::Constant>(instruction.getOperand(1)) &&
            (type->getScalarType()->isFloatTy() || type->getScalarType()->isHalfTy());
 }
@@ -61,7 +64,7 @@ bool is_approximate_division(const llvm::Instruction& instruction, bool has_avx5
     if (divisor_with_root(instruction.getOperand(1)).root != nullptr &&
         has_estimated_roots(instruction.getType(), has_avx512vl))
         return true;
-    return is_approximate_division_by_number(instruction);
+    return is_approximate_division_by_number(instruction, has_avx512vl);
 }
 
 // Replaces the divisions of one function. Divisions by the same vector in a block share its reciprocal.
@@ -98,8 +101,8 @@ private:
             return by_root(dividend, divisor.root, division);
         if (divisor.other == llvm::cast<llvm::IntrinsicInst>(divisor.root)->getArgOperand(0))
             return by_cube_of_root(dividend, divisor.root, division);
-        return is_approximate_division_by_number(division) ? by_number(dividend, division)
-                                                           : by_product(dividend, divisor, division);
+        return is_approximate_division_by_number(division, has_avx512vl_) ? by_number(dividend, division)
+                                                                          : by_product(dividend, divisor, division);
     }
 
     // a sqrt(a), as between bodies that attract each other. LLVM takes the root of a a a, which overflows where a is more than 2^42. One factor after
