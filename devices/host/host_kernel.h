@@ -35,21 +35,27 @@ public:
             item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
     }
 
-    // Whether the time of this launch is to be measured, of launches that are not measured otherwise: one of `times_every`.
-    static constexpr uint32_t times_every = 16;
+    // Whether the time of this launch is to be measured, of launches that are not measured otherwise: of short ones, one of several.
     [[nodiscard]] bool times_this() const {
         if (!contest.wants_times())
             return false;
         const uint32_t launches = launches_.load(std::memory_order_relaxed) + 1;
         launches_.store(launches, std::memory_order_relaxed);
-        return launches % times_every == 0;
+        return launches % times_every_.load(std::memory_order_relaxed) == 0;
+    }
+    // Such a launch took so long.
+    void took(uint64_t ns) const {
+        constexpr uint64_t long_ns = 20'000;
+        constexpr uint32_t every_of_short = 16;
+        contest.worked(times_every_.load(std::memory_order_relaxed) * ns);
+        times_every_.store(ns < long_ns ? every_of_short : 1, std::memory_order_relaxed);
     }
 
     mutable LaunchWidth width;
 
 private:
     mutable std::atomic<float> item_ns_{0};
-    mutable std::atomic<uint32_t> launches_{0};
+    mutable std::atomic<uint32_t> launches_{0}, times_every_{1};
 };
 
 }  // namespace polder::devices

@@ -111,7 +111,7 @@ void report_work(const LaunchRecord& launch, uint64_t ns) {
 void run_here(const LaunchRecord& launch, Workspace& workspace) {
     const UnitRange all{0, launch.group_count};
     if (launch.kernel->times_this()) [[unlikely]]
-        report_work(launch, HostKernel::times_every * ns_of_groups(launch, *launch.code, all, workspace));
+        launch.kernel->took(ns_of_groups(launch, *launch.code, all, workspace));
     else
         run_groups(launch, *launch.code, all, workspace);
 }

@@ -2,6 +2,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <host/code_contest.h>
+#include <host/host_kernel.h>
 #include <map>
 #include <optional>
 #include <random>
@@ -124,6 +125,25 @@ TEST_F(CodeContests, WhatAnEarlierProcessHasFoundIsCheckedEarly) {
     EXPECT_TRUE(forms.requests.empty());
     contest.worked(1 * ms);
     EXPECT_EQ(forms.requests.at(0), 1);
+}
+
+// Reading the clock takes as long as a short launch.
+TEST_F(CodeContests, EachLongLaunchIsTimed_AndFewShortOnes) {
+    HostKernel kernel(planned);
+    EXPECT_FALSE(kernel.times_this());  // there are no other forms
+    kernel.offer(std::make_unique<Forms>(std::vector<const driver::HostCode*>{&other}, 1 * ms));
+    const auto timed_of_100 = [&](uint64_t ns) {
+        int timed = 0;
+        for (int i = 0; i < 100; ++i)
+            if (kernel.times_this()) {
+                ++timed;
+                kernel.took(ns);
+            }
+        return timed;
+    };
+    EXPECT_LE(timed_of_100(1 * us), 8);
+    EXPECT_GE(timed_of_100(100 * us), 80);
+    EXPECT_LE(timed_of_100(1 * us), 8);
 }
 
 TEST_F(CodeContests, AFasterFormStays) {
