@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <unistd.h>
 
 namespace polder::compiler::test {
 namespace {
@@ -176,6 +177,25 @@ Outcome of_another_process(const Outcome& built) {
     auto read = Module::deserialize(built.module->serialize());
     EXPECT_TRUE(read.has_value());
     return {*read, Status::success, {}};
+}
+
+// A process that ends early has measured some forms only. The next one begins with others.
+TEST(Forms, ThatWereMeasuredComeLastInLaterProcesses) {
+    // A program that no earlier run of this test has left in the cache.
+    std::string source = chain;
+    source.replace(source.find("3.7f"), 1, std::to_string(::getpid()));
+    const Outcome built = build(source);
+    Forms before;
+    {
+        const auto first = open(of_another_process(built));
+        before = forms_of(*first, "chain");
+        ASSERT_GE(before.size(), 2U);
+        CodeVersion measured;
+        measured.form = before.front();
+        first->note_measured("chain", measured);
+    }
+    std::ranges::rotate(before, before.begin() + 1);
+    EXPECT_EQ(forms_of(*open(of_another_process(built)), "chain"), before);
 }
 
 TEST(Forms, TheBestOneIsFoundAgain) {

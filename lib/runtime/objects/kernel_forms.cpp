@@ -71,16 +71,27 @@ std::optional<const driver::HostCode*> KernelForms::made(size_t form) const {
     return one.is_made.load(std::memory_order_acquire) ? std::optional{one.code} : std::nullopt;
 }
 
-void KernelForms::settled(size_t form) {
+compiler::CodeVersion KernelForms::version_of(size_t form) const {
     compiler::CodeVersion version = version_;
     version.form = forms_[form]->form;
-    early_code::request_form(Ref<DeviceCode>::share(&code_),
-                             [this, version = std::move(version)] { executable_.prefer(kernel_.name, version); });
+    return version;
+}
+
+// Both write a small file at once: a request behind a compilation would be dropped if the process ends.
+void KernelForms::settled(size_t form) {
+    try {
+        executable_.prefer(kernel_.name, version_of(form));
+    } catch (const std::bad_alloc&) {  // a later process measures again
+    }
 }
 
 void KernelForms::measured(size_t form, float time) {
     if (forms_[form]->form == compiler::Form::two_vectors)
         two_vectors_are_slow_.store(time > slow, std::memory_order_relaxed);
+    try {
+        executable_.note_measured(kernel_.name, version_of(form));
+    } catch (const std::bad_alloc&) {
+    }
 }
 
 }  // namespace polder::runtime

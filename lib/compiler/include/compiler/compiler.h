@@ -239,6 +239,8 @@ public:
     [[nodiscard]] virtual std::vector<Form> other_forms(std::string_view, const CodeVersion&) { return {}; }
     // The best form from now on, also of later processes.
     virtual void prefer(std::string_view, const CodeVersion&) {}
+    // The version's form was measured, so later processes measure others first.
+    virtual void note_measured(std::string_view, const CodeVersion&) {}
     // Whether code for known images and samplers differs from code for any.
     [[nodiscard]] virtual bool specialises_for_images() const { return false; }
     // The dimension whose work-items are lanes in this code, so that work-groups should be wide in it; 0 when the code was not made yet.

@@ -132,10 +132,11 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
 }
 
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
-                      const workgroup::LaneReport& lanes, PassTimes& times) {
+                      const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
     const OptimizationGate gate(module);
     llvm::PipelineTuningOptions tuning;
-    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
+    // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
+    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
     // In a large function whose work-items are lanes, the SLP vectorizer finds few neighbouring statements to join.
     tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
@@ -290,7 +291,7 @@ public:
         times_.begin("other optimisation");
         POLDER_TRY(request_.effort == Effort::quick
                        ? optimize_quickly(*module_, *machine_)
-                       : optimize(*module_, *machine_, request_.module.options(), lanes_, times_));
+                       : optimize(*module_, *machine_, request_.module.options(), lanes_, request_.form, times_));
         times_.end();
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);

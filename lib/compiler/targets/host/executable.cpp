@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 namespace polder::compiler {
 
@@ -34,12 +35,14 @@ auto fields_of(T& kernel) {
                     kernel.lanes, kernel.other_forms);
 }
 
+// What earlier processes have found.
 struct Preference {
     Form form = Form::planned;
+    uint32_t measured = 0;  // a bit for each Form
 };
 template <Same<Preference> T>
 auto fields_of(T& preference) {
-    return std::tie(preference.form);
+    return std::tie(preference.form, preference.measured);
 }
 
 namespace {
@@ -141,8 +144,11 @@ public:
     }
 
     void prefer(std::string_view name, const CodeVersion& version) override {
-        if (const Result<std::string> key = preference_key(std::string{name}, version))
-            store_cached(*key, to_bytes(Preference{version.form}));
+        change_preference(std::string{name}, version, [&](Preference& kept) { kept.form = version.form; });
+    }
+
+    void note_measured(std::string_view name, const CodeVersion& version) override {
+        change_preference(std::string{name}, version, [&](Preference& kept) { kept.measured |= bit_of(version.form); });
     }
 
 private:
@@ -212,23 +218,44 @@ private:
     Result<std::string> preference_key(const std::string& kernel, CodeVersion version) {
         version.form = Form::planned;
         POLDER_ASSIGN(key, key_of(module(), kernel, version, zeroed_));
-        return cache_key({"best form", key});
+        return cache_key({"measured forms", key});
     }
 
-    Form preferred_form(const KernelInfo& kernel, const CodeVersion& version) {
+    static uint32_t bit_of(Form form) { return uint32_t{1} << static_cast<unsigned>(form); }
+
+    static std::optional<Preference> load_preference(const std::string& key) {
+        const std::optional<std::string> bytes = load_cached(key);
+        const std::optional<Preference> kept = bytes ? from_bytes<Preference>(*bytes) : std::nullopt;
+        return kept && kept->form <= Form::with_lanes ? kept : std::nullopt;
+    }
+
+    // Two processes may do so at the same time. Then one change is lost, and made again after a later measurement.
+    void change_preference(const std::string& kernel, const CodeVersion& version,
+                           const std::function<void(Preference&)>& change) {
+        const Result<std::string> key = preference_key(kernel, version);
+        if (!key)
+            return;
+        Preference kept = load_preference(*key).value_or(Preference{});
+        change(kept);
+        store_cached(*key, to_bytes(kept));
+    }
+
+    Preference preference(const KernelInfo& kernel, const CodeVersion& version) {
         if (version.effort == Effort::quick || !options::other_forms())
-            return Form::planned;
+            return {};
         const Result<std::string> key = preference_key(kernel.name, version);
-        const std::optional<std::string> bytes = key ? load_cached(*key) : std::nullopt;
-        const std::optional<Preference> preference = bytes ? from_bytes<Preference>(*bytes) : std::nullopt;
-        return preference && preference->form <= Form::with_lanes ? preference->form : Form::planned;
+        return (key ? load_preference(*key) : std::nullopt).value_or(Preference{});
     }
 
     // The object of the best form, with the forms that are worth measuring beside it.
     Result<KernelObject> make_best_object(const KernelInfo& kernel, CodeVersion version) {
         version.form = Form::planned;
         POLDER_ASSIGN(planned, make_object(kernel, version));
-        version.form = preferred_form(kernel, version);
+        const Preference kept = preference(kernel, version);
+        // Processes that end early measure other forms than those before them.
+        std::ranges::stable_partition(planned.other_forms,
+                                      [&](Form form) { return (kept.measured & bit_of(form)) == 0; });
+        version.form = kept.form;
         const auto found = std::ranges::find(planned.other_forms, version.form);
         if (found == planned.other_forms.end())
             return planned;

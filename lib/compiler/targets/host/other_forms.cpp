@@ -7,8 +7,8 @@ namespace {
 constexpr uint64_t bytes_of_two_vectors = uint64_t{96} << 10, bytes_of_four_vectors = uint64_t{48} << 10;
 // Lanes are not compiled where they are estimated to take many times as long.
 constexpr double estimate_error = 4;
-// Where lanes are estimated to take more than this part of the time, code without them may be much faster, and is measured first.
-constexpr double little_gain = 0.4;
+// Code without lanes is the likely one where lanes are estimated to take more than this part of its time. It is also made sooner than more vectors.
+constexpr double little_gain = 0.2;
 
 }  // namespace
 
@@ -29,19 +29,19 @@ std::vector<Form> other_forms(const workgroup::LaneReport& lanes, uint64_t objec
             forms.push_back(Form::with_lanes);
         return forms;
     }
+    const bool may_gain_little = has_same_results && lanes.estimate > little_gain;
+    if (may_gain_little)
+        forms.push_back(Form::without_lanes);
     const auto add_vectors = [&](Form form, uint64_t bytes_max) {
         if (vectors_of(form) != lanes.vectors && (vectors_of(form) < lanes.vectors || object_bytes <= bytes_max))
             forms.push_back(form);
     };
-    const bool may_gain = has_same_results && lanes.estimate > little_gain;
-    if (may_gain)
-        forms.push_back(Form::without_lanes);
     add_vectors(Form::two_vectors, bytes_of_two_vectors);
     add_vectors(Form::four_vectors, bytes_of_four_vectors);
     add_vectors(Form::one_vector, bytes_of_two_vectors);
     if (has_same_results && lanes.keeps_vectors)
         forms.push_back(Form::with_lanes);
-    if (has_same_results && !may_gain)
+    if (has_same_results && !may_gain_little)
         forms.push_back(Form::without_lanes);
     return forms;
 }

@@ -456,9 +456,14 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     }
     const double rest_of_lanes = split.one_by_one - split.gain;
     const double rest_of_vectors = split.one_by_one - saved + split.waited;
+    const bool is_estimated = split.report.estimate > 0 && rest_of_vectors > 0;
+    const double with_vectors = is_estimated ? split.report.estimate * split.one_by_one / rest_of_vectors : 0;
     const bool are_much_fewer = margin == margin_of_work && rest_of_lanes < part_of_instructions * rest_of_vectors;
-    if (!are_wide && (split.gain >= least_gain * saved || are_much_fewer))
-        return split.report;
+    if (!are_wide && (split.gain >= least_gain * saved || are_much_fewer)) {
+        LaneReport report = split.report;
+        report.estimate = with_vectors;  // without lanes, the kernel's own vectors are kept
+        return report;
+    }
     analyses.clear(function, function.getName());
     restore(function, *as_written);
     return {.reason = are_wide ? "the kernel's own vectors are wide" : "the kernel's own vectors are faster",
