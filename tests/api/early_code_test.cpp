@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <gmock/gmock.h>
 #include <memory>
 #include <string_view>
 #include <sys/wait.h>
@@ -206,6 +207,47 @@ TEST_F(EarlyCode, ThatIsBeingMadeDelaysAForkWhoseChildComputes) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status));
     EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+// A kernel of 6,000 statements, which takes a second and more to compile.
+std::string very_long_source() {
+    std::string source = "kernel void endless(global float* a) { float x = a[get_global_id(0)], y = x, z = y;\n";
+    for (int i = 0; i < 2000; ++i)
+        source += "x = x * y + " + std::to_string(i) + "; y = y * z - x; z = sqrt(z) + y / x;\n";
+    return source + "a[get_global_id(0)] = x; }";
+}
+
+TEST(EarlyCodeDeathTest, ThatTakesLongIsNotFinishedForAProcessThatEnds) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    if (std::thread::hardware_concurrency() < 2)
+        GTEST_SKIP() << "with one processor, nothing is made ahead";
+    const auto create_and_exit = [] {
+        const cl_device_id device = all_devices()[0];
+        cl_int error = CL_SUCCESS;
+        cl_context context = clCreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
+        const std::string text = very_long_source();
+        const char* source = text.c_str();
+        cl_program program = clCreateProgramWithSource(context, 1, &source, nullptr, &error);
+        clBuildProgram(program, 0, nullptr, "", nullptr, nullptr);
+        clCreateKernel(program, "endless", &error);
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+        std::exit(error == CL_SUCCESS ? 7 : 1);
+    };
+    EXPECT_EXIT(create_and_exit(), testing::ExitedWithCode(7),
+                testing::AllOf(testing::ContainsRegex("endless: abandoned|the compiler still runs"),
+                               testing::Not(testing::HasSubstr("bytes of object code"))));
+}
+
+TEST_F(EarlyCode, OfReleasedProgramsIsNotFinished) {
+    const std::string source = very_long_source();
+    for (int i = 0; i < 2; ++i) {
+        const OwnedProgram program = build(source);
+        const OwnedKernel kernel = make_kernel(program, "endless");
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    serve_all_requests();
+    EXPECT_EQ(made("endless"), 0);
+    EXPECT_GE(errors->lines("endless", "abandoned"), 1U);
 }
 
 TEST(EarlyCodeDeathTest, ThatIsBeingMadeEndsBeforeTheProcess) {

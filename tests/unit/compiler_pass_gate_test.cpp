@@ -176,6 +176,14 @@ TEST(RegisterNeed, OfManyValuesAtOnce_IsMoreThanThereAre) {
     EXPECT_TRUE(stores_registers(chains_of(40, true)));
 }
 
+TEST(PassGate, ForALongInnermostLoop_LeavesConstantsInIt) {
+    for (const char* pass : {"early-machinelicm", "machinelicm"}) {
+        EXPECT_THAT(decisions_for(300).of_passes, Contains(Pair(pass, true)));
+        EXPECT_THAT(decisions_for(400).of_passes, Contains(Pair(pass, false)));
+    }
+    EXPECT_TRUE(decisions_for(400).is_enabled);
+}
+
 // Blocks of 20,000 instructions and of 20,003, without the code generator, which would take seconds.
 TEST(PassGate, ForABlockThatIsTooLongToNumber_LeavesOutThePreparation) {
     const auto prepares = [](unsigned statements) {
@@ -225,6 +233,26 @@ TEST(OptimizationGate, ForALongBlock_LeavesOutBothVectorizers) {
 TEST(OptimizationGate, ForABlockOfManyAccesses_LeavesOutTheEliminationOfLoads) {
     EXPECT_THAT(optimizations_for(50), Contains(Pair("LoopLoadEliminationPass", true)));
     EXPECT_THAT(optimizations_for(51), Contains(Pair("LoopLoadEliminationPass", false)));
+}
+
+// `loops` loops that follow each other in another loop. # is the number of a loop, @ of the next one.
+std::string sequence_of(unsigned loops) {
+    std::string text = "define void @f(ptr %p, i64 %n) {\n  br label %all\nall:\n  br label %b0\n";
+    for (unsigned i = 0; i < loops; ++i)
+        for (const char letter : std::string_view{
+                 "b#:\n  br label %l#\nl#:\n  %i# = phi i64 [ 0, %b# ], [ %n#, %l# ]\n  store volatile i64 %i#, ptr "
+                 "%p\n"
+                 "  %n# = add i64 %i#, 1\n  %c# = icmp ult i64 %n#, %n\n  br i1 %c#, label %l#, label %b@\n"})
+            text += letter == '#' ? std::to_string(i) : letter == '@' ? std::to_string(i + 1) : std::string{letter};
+    return text + "b" + std::to_string(loops) + ":\n  %again = load volatile i1, ptr %p\n" +
+           "  br i1 %again, label %all, label %done\ndone:\n  ret void\n}\n";
+}
+
+TEST(OptimizationGate, ForManyLoops_LeavesOutPassesWhoseTimeIsNotLinearInTheirNumber) {
+    for (const char* pass : {"LICMPass", "LoopUnrollPass"}) {
+        EXPECT_THAT(optimizations_for(sequence_of(OptimizationGate::loops_max - 1)), Contains(Pair(pass, true)));
+        EXPECT_THAT(optimizations_for(sequence_of(OptimizationGate::loops_max)), Contains(Pair(pass, false)));
+    }
 }
 
 // An option that another version of LLVM does not have would be left out silently.

@@ -1,4 +1,6 @@
+#include <base/log.h>
 #include <base/service_thread.h>
+#include <compiler/optional_work.h>
 #include <runtime/build_threads.h>
 
 #include <chrono>
@@ -11,6 +13,7 @@ namespace polder::runtime {
 namespace {
 
 constexpr std::chrono::seconds fork_wait_max{5};
+constexpr std::chrono::milliseconds exit_wait_max{20};
 thread_local bool is_build_thread = false;
 
 }  // namespace
@@ -43,7 +46,7 @@ void BuildThreads::start(Work kind, std::function<void()> work) {
     try {
         const SignalsBlocked blocked;
         std::thread([this, kind, work = std::move(work)]() mutable {
-            is_build_thread = true;
+            is_build_thread = kind == Work::build;
             work();
             work = nullptr;  // destroys what it refers to before `count` lets exit continue
             count(kind, ~0U);
@@ -66,7 +69,12 @@ void BuildThreads::count(Work kind, uint32_t by) {
 void BuildThreads::wait() {
     std::unique_lock lock(mutex_);
     is_ending_ = true;
-    idle_.wait(lock, [&] { return running_ == (is_build_thread ? 1u : 0u); });
+    idle_.wait(lock, [&] { return running_ - running_early_ == (is_build_thread ? 1u : 0u); });
+    const auto is_idle = [&] { return running_early_ == 0; };
+    if (!compiler::may_outlive_static_objects())
+        idle_.wait(lock, is_idle);
+    else if (!idle_.wait_for(lock, exit_wait_max, is_idle))
+        POLDER_LOG(compiler, "exit: the compiler still runs on %u threads, for code that nobody needs", running_early_);
 }
 
 void BuildThreads::before_fork() {

@@ -3,6 +3,7 @@
 // also made where there is only one processor.
 #include <base/mutex.h>
 #include <base/options.h>
+#include <compiler/optional_work.h>
 #include <runtime/build_threads.h>
 #include <runtime/early_code.h>
 
@@ -123,6 +124,9 @@ private:
             return true;
         }
         try {
+            const DeviceCode* const code = taken.front().code.get();
+            const compiler::OptionalWork optional(
+                [code] { return code->is_unique() || BuildThreads::get().is_process_ending(); });
             taken.front().make();
         } catch (const std::bad_alloc&) {  // the launch reports it
         }

@@ -46,6 +46,7 @@
 
 #include <base/log.h>
 #include <base/options.h>
+#include <compiler/optional_work.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -131,6 +132,12 @@ llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
     return library;
 }
 
+Result<void> check_needed() {
+    if (OptionalWork::is_unneeded())
+        return fail(Status::out_of_resources, "the code is not needed any more");
+    return {};
+}
+
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
                       const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
     const OptimizationGate gate(module);
@@ -140,9 +147,12 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     // In a large function whose work-items are lanes, the SLP vectorizer finds few neighbouring statements to join.
     tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
+    tuning.ForgetAllSCEVInLoopUnroll = gate.forgets_all_loops();
     llvm::PassInstrumentationCallbacks callbacks;
     times.watch(callbacks);
     callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef pass, const llvm::Any& what) {
+        if (OptionalWork::is_unneeded())
+            return false;
         const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what);
         return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
     });
@@ -155,6 +165,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
                        : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
                                                                               : llvm::OptimizationLevel::O1;
     builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    POLDER_TRY(check_needed());
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
@@ -196,10 +207,12 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
 }
 
 Result<std::string> emit_object(llvm::Module& module, ObjectEmitter& emitter) {
+    POLDER_TRY(check_needed());
     PassGate gate(module);
     module.getContext().setOptPassGate(gate);
     auto object = emitter.emit(module);
     module.getContext().setOptPassGate(llvm::getGlobalPassGate());
+    POLDER_TRY(check_needed());
     return object;
 }
 
@@ -287,6 +300,7 @@ public:
         context_.setDiagnosticHandler(std::make_unique<LogDiagnostics>(diagnostics_));
         times_.begin("work-group function");
         POLDER_TRY(prepare());
+        POLDER_TRY(check_needed());
         times_.end();
         times_.begin("other optimisation");
         POLDER_TRY(request_.effort == Effort::quick

@@ -3,7 +3,7 @@
 // Reads only the kernel and what it calls, guards divisions, makes the work-group function by the work-group pass
 // (lib/compiler/targets/host/workgroup), runs LLVM's O3 pipeline with both vectorizers for this processor, and emits an ELF object.
 // Any thread; one call uses a context of its own.
-// Errors: out_of_resources, with the reason.
+// Errors: out_of_resources, with the reason; also when the code is not needed any more (OptionalWork).
 #pragma once
 
 #include "module/module.h"

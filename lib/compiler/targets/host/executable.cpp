@@ -21,6 +21,7 @@
 #include <base/mutex.h>
 #include <base/options.h>
 #include <compiler/compiler.h>
+#include <compiler/optional_work.h>
 
 #include <algorithm>
 #include <array>
@@ -193,11 +194,16 @@ private:
             }
         POLDER_ASSIGN(bitcode, host_bitcode());
         Result<KernelObject> object = fail(Status::out_of_resources);
-        if (const auto crash = run_guarded([&] {
+        if (const auto crash = run_guarded([&, is_unneeded = OptionalWork::of_this_thread()] {
+                const OptionalWork same(is_unneeded);
                 object = generate_code(
                     {module(), bitcode, kernel, version.groups, version.known, version.effort, version.form});
             }))
             return fail(Status::out_of_resources, *crash);
+        if (OptionalWork::is_unneeded()) {
+            POLDER_LOG(compiler, "kernel %s: abandoned, because its code is not needed any more", kernel.name.c_str());
+            return fail(Status::out_of_resources, "the code is not needed any more");
+        }
         if (object) {
             report(kernel.name, *object);
             store_cached(key, to_bytes(*object));

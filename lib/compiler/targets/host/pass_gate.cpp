@@ -6,11 +6,15 @@
 #include "targets/host/workgroup/regions/loop_nest.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
+#include <compiler/optional_work.h>
+
+#include <algorithm>
 #include <array>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <optional>
 
 namespace polder::compiler {
 namespace {
@@ -79,6 +83,36 @@ bool has_loops_of_kernel(const llvm::Function& function) {
     });
 }
 
+// The number of instructions of the shortest innermost loop of the module's functions; nothing without loops.
+std::optional<size_t> shortest_loop(const llvm::Module& module) {
+    std::optional<size_t> shortest;
+    for (const llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        const llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
+        const llvm::LoopInfo loops(dominators);
+        for (const llvm::Loop* loop : loops.getLoopsInPreorder()) {
+            if (!loop->isInnermost())
+                continue;
+            size_t instructions = 0;
+            for (const llvm::BasicBlock* block : loop->blocks())
+                instructions += block->size();
+            shortest = std::min(shortest.value_or(instructions), instructions);
+        }
+    }
+    return shortest;
+}
+
+size_t most_loops(const llvm::Module& module) {
+    size_t most = 0;
+    for (const llvm::Function& function : module)
+        if (!function.isDeclaration()) {
+            const llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
+            most = std::max(most, llvm::LoopInfo(dominators).getLoopsInPreorder().size());
+        }
+    return most;
+}
+
 // Whether the module's code is small, and its only loops are those over work-items.
 bool is_plain(const llvm::Module& module) {
     const llvm::SmallVector<const llvm::Function*> functions = running_functions(module);
@@ -119,11 +153,13 @@ bool has_long_block(const llvm::Module& module) {
 OptimizationGate::OptimizationGate(const llvm::Module& module)
     : is_large_(module.getInstructionCount() > pairwise_instructions_max),
       has_many_accesses_(has_many_accesses(module)), has_long_block_(has_long_block(module)),
-      is_plain_(is_plain(module)) {}
+      is_plain_(is_plain(module)), loops_(most_loops(module)) {}
 
 bool OptimizationGate::should_run(llvm::StringRef pass) const {
     if (is_plain_ && llvm::is_contained(passes_for_loops_of_kernels, pass))
         return false;
+    if (pass == "LICMPass" || pass == "LoopUnrollPass")
+        return loops_ <= loops_max;
     if (pass == "LoopVectorizePass" || pass == "SLPVectorizerPass")
         return !has_long_block_;
     return (!is_large_ && !has_many_accesses_) || pass != "LoopLoadEliminationPass";
@@ -133,16 +169,28 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) 
     return should_run(pass) && (pass != "SimpleLoopUnswitchPass" || !is_plain_row(loop));
 }
 
-PassGate::PassGate(const llvm::Module& module)
-    : reduces_(module.getInstructionCount() <= reduced_instructions_max),
+PassGate::PassGate(llvm::Module& module)
+    : module_(module), is_optional_(static_cast<bool>(OptionalWork::of_this_thread())),
+      reduces_(module.getInstructionCount() <= reduced_instructions_max),
       schedules_(!has_long_block(module) && llvm::none_of(module, is_best_in_order)),
-      prepares_(schedules_ || llvm::none_of(module, [](const llvm::Function& function) {
-                    return llvm::any_of(function, is_too_long_to_number);
-                })) {}
+      prepares_(schedules_ || llvm::none_of(module,
+                                            [](const llvm::Function& function) {
+                                                return llvm::any_of(function, is_too_long_to_number);
+                                            })),
+      hoists_(shortest_loop(module).value_or(0) < loop_with_constants_min) {}
 
 bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
+    if (OptionalWork::is_unneeded()) {
+        // The passes that have to run, too, leave out functions that are defined elsewhere.
+        for (llvm::Function& function : module_)
+            if (!function.isDeclaration())
+                function.setLinkage(llvm::GlobalValue::AvailableExternallyLinkage);
+        return false;
+    }
     if (pass == "machine-scheduler" || pass == "post-RA-sched")
         return schedules_;
+    if (pass == "early-machinelicm" || pass == "machinelicm")
+        return hoists_;
     if (pass == "codegenprepare")
         return prepares_;
     return reduces_ || pass != "Loop Strength Reduction";

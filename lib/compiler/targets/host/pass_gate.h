@@ -25,9 +25,17 @@ public:
     // Code of at most this size whose only loops are those over work-items: 18 passes that found nothing there do not run.
     static constexpr unsigned plain_instructions_max = 1000;
 
+    // In a function of more loops, LICM and the unrolling of loops with variable counts do not run. LICM takes cubic time for loops that follow each other in
+    // another loop, because each load that it moves makes MemorySSA search all loops before; unrolling takes quadratic time, because each loop makes scalar
+    // evolution forget all others. A kernel of 100 loops took 12 s. Each loop of a kernel is there up to three times: for several vectors at once, one, and the rest.
+    static constexpr unsigned loops_max = 48;
+    // From this number of loops on, scalar evolution forgets everything for each loop that is unrolled, which is quicker than to search what depends on the loop.
+    static constexpr unsigned loops_to_search_max = 8;
+
     explicit OptimizationGate(const llvm::Module& module);
 
     [[nodiscard]] bool is_large() const { return is_large_; }
+    [[nodiscard]] bool forgets_all_loops() const { return loops_ > loops_to_search_max; }
     [[nodiscard]] bool should_run(llvm::StringRef pass) const;
     // For a pass that runs for one loop at a time. Conditions are not moved out of (unswitched from) a loop over rows that most often has one
     // iteration: each would double the code of all loops, to save one branch. Decision 109 has the measurements.
@@ -38,6 +46,7 @@ private:
     const bool has_many_accesses_;
     const bool has_long_block_;
     const bool is_plain_;
+    const size_t loops_;  // of the function with the most
 };
 
 // For the passes of the code generator.
@@ -49,15 +58,22 @@ public:
     // CodeGenPrepare takes quadratic time for the addresses of a basic block: minutes for one of 100,000 instructions with thousands of
     // accesses. Instruction selection folds the addresses within a block without it.
     static constexpr size_t numbered_instructions_max = 20'000;
-    explicit PassGate(const llvm::Module& module);
+    // Where each innermost loop has at least so many instructions, constants stay in the loop: there are more of them than registers. The pass that moves them out
+    // compares each with all others and gives the register allocator much to undo, which took half of the time for 2,500 statements with constants.
+    static constexpr size_t loop_with_constants_min = 1000;
+    // `module` must live as long. When its code is not needed any more (OptionalWork), the passes that follow do nothing.
+    explicit PassGate(llvm::Module& module);
 
-    [[nodiscard]] bool isEnabled() const override { return !reduces_ || !schedules_; }
+    [[nodiscard]] bool isEnabled() const override { return is_optional_ || !reduces_ || !schedules_ || !hoists_; }
     [[nodiscard]] bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override;
 
 private:
+    llvm::Module& module_;
+    const bool is_optional_;
     const bool reduces_;
     const bool schedules_;
     const bool prepares_;
+    const bool hoists_;
 };
 
 }  // namespace polder::compiler

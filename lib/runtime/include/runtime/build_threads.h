@@ -1,6 +1,6 @@
 // BuildThreads: threads that use the compiler while the application continues: builds with a callback, and early code (early_code.h).
 //
-// exit() waits for these threads, so that callbacks of builds are not called while the application's older static objects are destroyed. It
+// exit() waits for builds, so that callbacks of builds are not called while the application's older static objects are destroyed. It
 // does not wait for the build whose callback has called exit(). The waiting is done by a function that exit() calls.
 //
 // When LLVM is a shared library, exit() also destroys the compiler's static objects, newest first. A thread that uses them then crashes,
@@ -8,8 +8,10 @@
 // are destroyed before it is called. Therefore the main thread, which nearly always calls exit(), waits earlier: in the destructor of a
 // thread-local object, which exit() runs first. lib/api/no_destructors.cpp solves this when LLVM is linked into the library.
 //
-// Early code is made in a bounded time, and the application does not know of it. So a fork waits for it, up to five seconds; otherwise the
-// child could not use OpenCL (base/fork.h).
+// Nobody needs early code after exit: the compiler ends it between two of its steps (compiler/optional_work.h). A step may take a second for a kernel of many thousands of
+// statements, so exit waits for at most 20 ms, where the compiler may continue until the process ends.
+//
+// The application does not know of early code. So a fork waits for it, up to five seconds; otherwise the child could not use OpenCL (base/fork.h).
 //
 // Any thread may call any function.
 #pragma once
@@ -30,6 +32,8 @@ public:
     static BuildThreads& get();
     // Throws std::system_error or std::bad_alloc when no thread can be made.
     void start(Work kind, std::function<void()> work);
+    // Whether exit() has been called.
+    [[nodiscard]] bool is_process_ending() const { return is_ending_.load(); }
     // True when exit or a fork waits for these threads, which should then leave out optional work.
     [[nodiscard]] bool should_end() const { return is_ending_.load() || forks_.load() != 0; }
 
