@@ -14,8 +14,9 @@ public:
 
 protected:
     MemoryStatement structured() {
-        switch (pick(6)) {
+        switch (pick(7)) {
         case 0: return read_aligned();
+        case 4: return read_of_length();
         case 1: return write_aligned();
         case 2: return sum_row();
         case 3: return step_by_size();
@@ -113,6 +114,31 @@ private:
             int64_t sum = 0;
             for (int64_t member = 0; member < members; ++member)
                 sum ^= from.get(w, place * members + member) * (2 * member + 1);
+            m.v[2] = sum & 1023;
+        });
+    }
+
+    // Some elements of the work-item's structure, which has `n` elements, perhaps fewer than are read. Long ones would end behind the buffer.
+    MemoryStatement read_of_length() {
+        const NumberType type = pick(2) ? uint_ : int_;
+        const Buffer from = buffer();
+        const int64_t members = 2 + pick(3), first = pick(6), rows = pick(3), before = pick(2);
+        const bool is_asked = pick(2);
+        const Number asked = comparison(1);
+        const std::string i = "i" + number(static_cast<int64_t>(names_++)), t = type.name;
+        std::string text = (is_asked ? "if (n < 7 && " + asked.text + ") { " : "if (n < 7) { ") + t + " " + i +
+                           " = ((" + t + ")get_global_id(0) + " + number(1 - before) + ") * n + n * " + number(rows) +
+                           " + " + number(first) + "; v2 = (";
+        for (int64_t m = 0; m < members; ++m)
+            text += std::string(m > 0 ? " ^ " : "") + "(long)" + from.name + "[" + i + " + " + number(m) + "] * " +
+                    number(2 * m + 1);
+        return on_each(text + ") & 1023; }", [=](World& w, MemoryItem& m) {
+            if (w.n >= 7 || (is_asked && asked.value(w, m) == 0))
+                return;
+            const int64_t place = (static_cast<int64_t>(m.global[0]) + 1 - before + rows) * w.n + first;
+            int64_t sum = 0;
+            for (int64_t member = 0; member < members; ++member)
+                sum ^= from.get(w, place + member) * (2 * member + 1);
             m.v[2] = sum & 1023;
         });
     }

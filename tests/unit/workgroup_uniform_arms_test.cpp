@@ -7,13 +7,13 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-// Pixels of as many channels as an argument says become gray in one of several ways. `method`: the argument that chooses.
+// Pixels of as many channels as an argument says, each of two numbers, become gray in one of several ways. `method`: the argument that chooses.
 std::string gray(const std::string& method) {
     return R"(
     kernel void k(global float* image, int channels, int columns, int argument) {
         const int x = get_global_id(0), y = get_global_id(1);
         global float* p = image + (y * columns + x) * channels;
-        const float r = p[0], g = p[1], b = p[2];
+        const float r = p[0], g = p[2], b = p[4];
         float gray;
         switch ()" +
            method + R"() {
@@ -29,8 +29,8 @@ std::string gray(const std::string& method) {
         default: gray = 0.212656f * r + 0.715158f * g + 0.072186f * b; break;
         }
         p[0] = gray;
-        p[1] = gray;
         p[2] = gray;
+        p[4] = gray;
     })";
 }
 

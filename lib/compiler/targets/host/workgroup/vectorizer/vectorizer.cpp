@@ -15,6 +15,7 @@
 #include "plain_operations.h"
 #include "prepared_loop.h"
 #include "row_loops.h"
+#include "structure_lengths.h"
 #include "vector_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -421,6 +422,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     if (width < 2)
         return {.reason = "no dimension of the work-group has two work-items"};
     call_exchanges(function, analyses);
+    separate_structure_lengths(function, analyses);
     double saved = 0;  // by one work-item's explicit vectors
     bool are_wide = false;
     double margin = margin_without_loops;

@@ -1,0 +1,141 @@
+// Structures whose length is an argument, such as the pixels of an image with `channels` channels (structure_lengths.h).
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+constexpr const char* grey = R"(
+    kernel void k(global const float* in, global float* out, uint width, uint channels) {
+        const uint x = get_global_id(0), y = get_global_id(1);
+        const uint place = width * channels * y + x * channels;
+        const float sum = in[place] * 0.25f + in[place + 1] * 0.5f + in[place + 2] * 0.25f;
+        out[y * width + x] = sum;
+    })";
+
+std::string code_of(const char* source) {
+    Compiled program(source, processor_with_512_bits);
+    EXPECT_EQ(program.prepare("k"), "");
+    return program.optimised();
+}
+
+bool contains(const std::string& code, const char* text) { return code.find(text) != std::string::npos; }
+
+bool has_copies(const std::string& code) { return contains(code, "items.x.length"); }
+
+TEST(StructureLengths, ThatAreAnArgument_HaveRowsOfThreeAndOfFour) {
+    const std::string code = code_of(grey);
+    EXPECT_TRUE(contains(code, "load <48 x float>")) << code;
+    EXPECT_FALSE(contains(code, "apart")) << code;  // no vector of lanes checks its addresses
+}
+
+TEST(StructureLengths, OfTwoAndFourElements) {
+    EXPECT_TRUE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, int length) {
+            global const float* p = in + get_global_id(0) * length;
+            out[get_global_id(0)] = p[0] * p[1];
+        })")));
+    EXPECT_TRUE(has_copies(code_of(R"(
+        kernel void k(global const uchar* in, global uchar* out, int length) {
+            const int i = get_global_id(0);
+            for (int c = 0; c < 4; ++c)
+                out[i * length + c] = 255 - in[i * length + c];
+        })")));
+}
+
+TEST(StructureLengths, OfVectors) {
+    EXPECT_TRUE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, int length) {
+            const size_t i = get_global_id(0);
+            const float3 v = vload3(0, in + i * length);
+            out[i] = v.x * v.x + v.y * v.y + v.z * v.z;
+        })")));
+}
+
+// The row's length is as a rule not the number of elements that one round of the loop reads.
+TEST(StructureLengths, OfRowsThatALoopWalks_AreNotGuessed) {
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global const float* x, global float* out, int n) {
+            const int i = get_global_id(0);
+            float sum = 0;
+            for (int j = 0; j < n; j += 2)
+                sum += in[i * n + j] * x[j] + in[i * n + j + 1] * x[j + 1];
+            out[i] = sum;
+        })")));
+}
+
+// Neither is that of a row from which a work-item reads its neighbours, whichever dimension the lanes are of.
+TEST(StructureLengths, OfRowsWithNeighbours_AreNotGuessed) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global float* out, int w) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            out[y * w + x] = in[y * w + x] + in[y * w + x + 1] + in[y * w + x + 2];
+        }
+        kernel void tiles(global const float* in, global float* out, int w, int tiles) {
+            const int t = get_global_id(0), x = t % tiles * 2, y = t / tiles;
+            out[t] = in[y * w + x] * in[y * w + x + 1];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {1, 64, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_FALSE(contains(program.optimised(), "length")) << program.optimised();
+    ASSERT_EQ(program.prepare("tiles"), "");
+    EXPECT_FALSE(contains(program.optimised(), "length")) << program.optimised();
+}
+
+TEST(StructureLengths, OfSingleElements_AreNotGuessed) {
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, int step) {
+            out[get_global_id(0)] = in[get_global_id(0) * step] + 1;
+        })")));
+}
+
+// Each work-item changes its structure, which may be as long as it is accessed, longer, or overlap with the next one.
+TEST(StructureLengths, HaveTheResultsOfEachLength) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, uint width, uint channels, local int* last) {
+            const uint x = get_global_id(0), y = get_global_id(1);
+            const uint place = width * channels * y + x * channels;
+            int own[4] = {0, 0, 0, 0};
+            own[in[place] & 3] = 7;
+            const int next = x + 1 < width ? in[place + channels] + 3 * in[place + channels + 1] + 5 * in[place + channels + 2] : 1;
+            out[place] = in[place + 1] - next + own[0];
+            out[place + 1] = in[place] + next + own[1];
+            if (channels > 2)
+                out[place + 2] = in[place + 2] * next + own[2];
+            if (channels > 3)
+                out[place + 3] = -next + own[3];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            out[place] += (int)get_local_id(0);
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "items.x.length")) << program.optimised();
+    constexpr uint32_t width = 40, height = 3;
+    for (uint32_t channels = 2; channels <= 6; ++channels) {
+        const size_t size = size_t{width} * height * channels;
+        std::vector<int32_t> in(size + 8), out(size + 8, -1), expected(size + 8, -1);
+        for (size_t i = 0; i < in.size(); ++i)
+            in[i] = static_cast<int32_t>(i * 2654435761U >> 20);
+        for (uint32_t y = 0; y < height; ++y)
+            for (uint32_t x = 0; x < width; ++x) {
+                const size_t place = (size_t{width} * y + x) * channels;
+                std::array<int32_t, 4> own{};
+                own.at(static_cast<size_t>(in[place] & 3)) = 7;
+                const size_t after = place + channels;
+                const int32_t next = x + 1 < width ? in[after] + 3 * in[after + 1] + 5 * in[after + 2] : 1;
+                expected[place] = in[place + 1] - next + own[0] + static_cast<int32_t>(x % 20);
+                expected[place + 1] = in[place] + next + own[1];
+                if (channels > 2)
+                    expected[place + 2] = in[place + 2] * next + own[2];
+                if (channels > 3)
+                    expected[place + 3] = -next + own[3];
+            }
+        Arguments arguments;
+        arguments.add(in.data()).add(out.data()).add(width).add(channels).add_local(16);
+        program.run({.dimensions = 2, .global = {width, height, 1}, .local = {20, 1, 1}}, arguments);
+        EXPECT_EQ(out, expected) << channels;
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
