@@ -113,10 +113,15 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
 
 // Atomic operations on local memory are loads and stores, one lane after the other. Each waits for the one before, as if they had the same address.
 // In a loop over work-items, which has one of each, a processor learns that they rarely have (Zen 4: 5 to 14 cycles against 2). But loops of the
-// kernel often step over all work-items of the launch: then only lanes read what is side by side.
-double cost_of_local_atomic(const LanePlan& plan, unsigned width) {
-    constexpr double waiting = 10, other = 3;
-    return (plan.loop->isInnermost() ? waiting : other) * width;
+// kernel often step over all work-items of the launch: then only lanes read what is side by side. With few lanes, as of a kernel's own vectors, a work-item
+// soon changes an element again, or one that the processor takes for it (the lower 12 bits of both addresses agree).
+double cost_of_local_atomic(const llvm::Instruction& operation, const LanePlan& plan, unsigned width) {
+    constexpr double waiting = 10, more_of_few = 3, changed_element = 11, other = 3;
+    constexpr unsigned few = 8;
+    const auto* const change = llvm::dyn_cast<llvm::AtomicRMWInst>(&operation);
+    const bool is_element = change && change->getSyncScopeID() == llvm::SyncScope::SingleThread;  // element_changes.h
+    const double one = (is_element ? changed_element : other) + (width < few ? more_of_few : 0);
+    return (plan.loop->isInnermost() ? waiting : one) * width;
 }
 
 // Whether the value follows from what the work-item has loaded.
@@ -317,7 +322,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
                 continue;
             LaneCosts costs = costs_of(instruction, shapes, accesses, apart, width, mask, target);
             if (instruction.hasMetadata(local_atomic_mark))
-                costs.lanes = cost_of_local_atomic(plan, width);
+                costs.lanes = cost_of_local_atomic(instruction, plan, width);
             all.lanes += weight * waiting * costs.lanes;
             costs.one_by_one += width * cost_of_lines(plan, instruction, shapes, accesses);
             all.one_by_one += weight * costs.one_by_one;

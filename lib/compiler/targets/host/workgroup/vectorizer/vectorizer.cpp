@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "canonical_form.h"
+#include "element_changes.h"
 #include "exchange_loops.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
@@ -165,6 +166,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
     const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
+    if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
+        return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
