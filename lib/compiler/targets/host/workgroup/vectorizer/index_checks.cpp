@@ -51,4 +51,14 @@ llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShape
     return small;
 }
 
+llvm::Value* bases_are_multiples(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::AlignedBase> bases,
+                                 llvm::Value& start, unsigned lanes) {
+    llvm::Value* bits = at.CreateAnd(&start, at.getInt64(lanes - 1));
+    for (const auto& [base, stride] : bases) {
+        llvm::Value* const number = at.CreateZExtOrTrunc(at.CreateFreeze(base), at.getInt64Ty());
+        bits = at.CreateOr(bits, at.CreateAnd(number, at.getInt64(stride * lanes - 1)));
+    }
+    return at.CreateICmpEQ(bits, at.getInt64(0));
+}
+
 }  // namespace polder::compiler::workgroup

@@ -3,6 +3,7 @@
 #include "lane_code.h"
 
 #include "lane_division.h"
+#include "lane_shape_values.h"
 #include "rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
@@ -153,7 +154,11 @@ llvm::Value* LaneCode::emit_scalar(llvm::Instruction& instruction, llvm::Value* 
     if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
         address && plan_.privates.scale(address) > 1)
         return emit_interleaved(*address, [&](llvm::Value* operand) { return scalar(operand); });
-    llvm::Instruction* copy = shapes_.of(&instruction).is_uniform() ? instruction.clone() : clone_for_all(instruction);
+    const bool is_uniform = shapes_.of(&instruction).is_uniform();
+    llvm::Instruction* copy = is_uniform ? instruction.clone() : clone_for_all(instruction);
+    // A block's number is computed from the first lane, for which the flags may not hold.
+    if (is_uniform && llvm::isa<llvm::BinaryOperator>(copy) && !all_uniform(shapes_, instruction))
+        copy->dropPoisonGeneratingFlags();
     for (llvm::Use& operand : copy->operands())
         operand.set(scalar(operand.get()));
     // In a sub-group the index of the first lane is the constant 0. Folding makes the indices of shuffles constants where possible.

@@ -52,8 +52,9 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-                       const PrivateVariables& privates, Certainty certainty)
-    : certainty_(certainty), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent), privates_(privates) {
+                       const PrivateVariables& privates, Certainty certainty, unsigned lanes)
+    : certainty_(certainty), lanes_(lanes), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent),
+      privates_(privates) {
     shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0),
                        bits_of_index(loop)};
     for (bool changed = true; changed;) {
@@ -109,19 +110,11 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
         if (!call->doesNotAccessMemory())
             return varying;
     }
+    if (auto* operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction)) {
+        const LaneShape shape = computed(*operation);
+        return shape.kind == LaneShape::Kind::varying ? in_block(*operation).value_or(shape) : shape;
+    }
     switch (instruction.getOpcode()) {
-    case llvm::Instruction::Add:
-    case llvm::Instruction::Sub:
-    case llvm::Instruction::Or: return sum(llvm::cast<llvm::BinaryOperator>(instruction));
-    case llvm::Instruction::Mul:
-    case llvm::Instruction::Shl: return scaled(llvm::cast<llvm::BinaryOperator>(instruction));
-    case llvm::Instruction::AShr:
-    case llvm::Instruction::LShr: return shifted_back(llvm::cast<llvm::BinaryOperator>(instruction));
-    case llvm::Instruction::UDiv:
-    case llvm::Instruction::SDiv:
-    case llvm::Instruction::URem:
-    case llvm::Instruction::SRem: return divided(llvm::cast<llvm::BinaryOperator>(instruction));
-    case llvm::Instruction::And: return low_bits(llvm::cast<llvm::BinaryOperator>(instruction));
     case llvm::Instruction::Trunc: return truncated(llvm::cast<llvm::TruncInst>(instruction));
     case llvm::Instruction::SExt:
     case llvm::Instruction::ZExt: return extended(llvm::cast<llvm::CastInst>(instruction));
@@ -134,6 +127,24 @@ LaneShape LaneShapes::compute(llvm::Instruction& instruction) {
         return shape;
     }
     default: return all_uniform(*this, instruction) ? uniform : is_guess() ? guessed(instruction) : varying;
+    }
+}
+
+LaneShape LaneShapes::computed(llvm::BinaryOperator& operation) {
+    switch (operation.getOpcode()) {
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Or: return sum(operation);
+    case llvm::Instruction::Mul:
+    case llvm::Instruction::Shl: return scaled(operation);
+    case llvm::Instruction::AShr:
+    case llvm::Instruction::LShr: return shifted_back(operation);
+    case llvm::Instruction::UDiv:
+    case llvm::Instruction::SDiv:
+    case llvm::Instruction::URem:
+    case llvm::Instruction::SRem: return divided(operation);
+    case llvm::Instruction::And: return low_bits(operation);
+    default: return all_uniform(*this, operation) ? uniform : is_guess() ? guessed(operation) : varying;
     }
 }
 

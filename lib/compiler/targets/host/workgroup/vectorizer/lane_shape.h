@@ -16,7 +16,7 @@
 // where an index is not extended as an unsigned number.
 //
 // In a work-group of a known size, the index has few bits (differing_bits). An `or` or a sum with a number that has zeros there cannot
-// carry, so it keeps the stride without flags and without a check.
+// carry, so it keeps the stride without flags and without a check. Quotients by powers of two: item_blocks.cpp.
 #pragma once
 
 #include "index_bases.h"
@@ -72,11 +72,12 @@ public:
     // loop. `likely`: assumes in addition that clamps change nothing and sums do not overflow; the code checks each use.
     enum class Certainty : uint8_t { proven, certain, likely };
 
+    // `lanes`: of a vector, a power of two, which begins at a multiple of it; 0 when this is not known.
     // `blocks`: the loop's, in reverse post-order. `masked`: those that run under a mask. `divergent`: those that end with a divergent branch.
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent, const PrivateVariables& privates,
-               Certainty certainty = Certainty::certain);
+               Certainty certainty = Certainty::certain, unsigned lanes = 0);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
     // A base whose sums with `stride` times the index must not overflow 32 bits in any work-item; else shapes are wrong.
@@ -88,6 +89,15 @@ public:
         friend bool operator==(const SmallBase&, const SmallBase&) = default;
     };
     [[nodiscard]] llvm::ArrayRef<SmallBase> assumed_small() const { return assumed_small_; }
+    // A base that must be a multiple of the lanes times `stride`; else shapes are wrong. Vectors of more lanes than `lanes_max` have other shapes.
+    struct AlignedBase {
+        llvm::Value* base = nullptr;
+        uint64_t stride = 1;
+        friend bool operator==(const AlignedBase&, const AlignedBase&) = default;
+    };
+    [[nodiscard]] llvm::ArrayRef<AlignedBase> assumed_aligned() const { return assumed_aligned_; }
+    [[nodiscard]] uint64_t lanes_max() const { return lanes_max_; }
+    [[nodiscard]] bool depends_on_lanes() const { return lanes_max_ < any_lanes; }
     // Of an index that a shift up and a shift back extend: the first work-item's, `base << up`. The base is null for other values.
     struct ExtendedBase {
         llvm::Value* base = nullptr;
@@ -102,6 +112,8 @@ private:
     LaneShape divided(llvm::BinaryOperator& division);
     LaneShape quotient(llvm::Instruction& instruction);
     LaneShape low_bits(llvm::BinaryOperator& mask);
+    LaneShape computed(llvm::BinaryOperator& operation);
+    std::optional<LaneShape> in_block(llvm::BinaryOperator& division);
     LaneShape phi(llvm::PHINode& phi);
     LaneShape sum(llvm::BinaryOperator& sum);
     LaneShape sum_above(llvm::BinaryOperator& sum, const LaneShape& value, llvm::Value* other);
@@ -113,6 +125,8 @@ private:
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
     bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
+    bool assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block, bool must_be_positive);
+    [[nodiscard]] llvm::Value* base_of_low_bits(const llvm::Value* number) const;
     llvm::Value* sum_of(llvm::Value& base, llvm::Value& other);
     llvm::Value* times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor);
     [[nodiscard]] bool is_masked_edge(const llvm::BasicBlock* from) const;
@@ -120,6 +134,7 @@ private:
     [[nodiscard]] bool is_guess() const { return certainty_ == Certainty::likely; }
 
     const Certainty certainty_;
+    const unsigned lanes_;
     const llvm::Loop& loop_;
     const llvm::LoopInfo& loops_;
     const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;
@@ -127,6 +142,9 @@ private:
     const PrivateVariables& privates_;
     llvm::DenseMap<const llvm::Value*, LaneShape> shapes_;
     llvm::SmallVector<SmallBase> assumed_small_;
+    llvm::SmallVector<AlignedBase> assumed_aligned_;
+    static constexpr uint64_t any_lanes = uint64_t{1} << 31;
+    uint64_t lanes_max_ = any_lanes;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
     llvm::DenseMap<const llvm::Value*, ExtendedBase> extended_bases_;
     IndexBases index_bases_;

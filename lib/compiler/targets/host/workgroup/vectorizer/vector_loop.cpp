@@ -35,6 +35,8 @@ public:
         at_.SetInsertPoint(check);
         llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
         llvm::Value* possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), bases_are_small());
+        if (shapes_.depends_on_lanes())
+            possible = at_.CreateAnd(possible, bases_are_aligned());
         llvm::Instruction* const enter = at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
         lanes_.set_row({.before = enter, .begin = plan_.start, .end = covered});
 
@@ -92,6 +94,11 @@ private:
 
     // No work-item's 32-bit index may wrap around. A base may be poison where a guard would have excluded it.
     llvm::Value* bases_are_small() { return indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count); }
+
+    // The lanes of a vector are in one block of work-items (item_blocks.cpp).
+    llvm::Value* bases_are_aligned() {
+        return bases_are_multiples(at_, shapes_.assumed_aligned(), *plan_.start, lanes_.width());
+    }
 
     void make_private_variables() {
         llvm::IRBuilder<> at(&*function_.getEntryBlock().begin());

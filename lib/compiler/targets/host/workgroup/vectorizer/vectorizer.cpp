@@ -148,8 +148,8 @@ struct Outcome {
 };
 
 LaneShapes shapes_of(const llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
-                     LaneShapes::Certainty certainty) {
-    return {loop, loops, *plan.index, plan.blocks, plan.masked, plan.divergent, plan.privates, certainty};
+                     LaneShapes::Certainty certainty, unsigned lanes = 0) {
+    return {loop, loops, *plan.index, plan.blocks, plan.masked, plan.divergent, plan.privates, certainty, lanes};
 }
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
@@ -161,10 +161,10 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
-    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain);
+    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain, width);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
-    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely);
+    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, width);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
@@ -192,9 +192,10 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
-    const unsigned vectors = is_rest                ? 1
-                             : options.vectors != 0 ? fitting_vectors(options.vectors, *plan, width)
-                                                    : vectors_at_once(*plan, shapes, accesses, target, width, prices);
+    const unsigned wanted = is_rest                ? 1
+                            : options.vectors != 0 ? fitting_vectors(options.vectors, *plan, width)
+                                                   : vectors_at_once(*plan, shapes, accesses, target, width, prices);
+    const auto vectors = static_cast<unsigned>(std::min<uint64_t>(wanted, shapes.lanes_max() / width));
     Outcome outcome{Outcome::Kind::vectorized, gain};
     outcome.one_by_one = one_by_one;
     outcome.in_lanes = in_lanes;
@@ -207,8 +208,8 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     if (vectors > 1 && !plan->privates.empty()) {
         // Private variables are laid out for all lanes.
         const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
-        const LaneShapes wide_shapes = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain);
-        const LaneShapes wide_guesses = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely);
+        const LaneShapes wide_shapes = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, lanes);
+        const LaneShapes wide_guesses = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, lanes);
         LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
         outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
         return outcome;

@@ -1,0 +1,142 @@
+// Blocks of neighbouring work-items, as kernels for GPUs form them: `id / 32` is the number of a warp and `id % 32` the place in it.
+//
+// A vector of lanes lies within one block when the block is at least as large and the first lane's number is a multiple of the lanes. All vectors
+// of a loop begin at multiples of their lanes, so this must hold for the base of the number alone. Bases that come from the launch, such as the
+// group's first id, are checked before the loop (LaneShapes::assumed_aligned): groups of 32, 64 or 256 work-items pass. Other bases are not taken,
+// because the scalar loop would run for most of their values. Within a block all quotients are the same, and remainders have the number's step.
+#include "differing_bits.h"
+#include "index_bases.h"
+#include "lane_shape.h"
+#include "lane_shape_values.h"
+#include "targets/host/workgroup/frame/abi.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/PatternMatch.h>
+#include <llvm/Support/MathExtras.h>
+
+namespace polder::compiler::workgroup {
+
+namespace {
+
+// A division of a number into blocks of a power of two.
+struct Division {
+    llvm::Value* number = nullptr;
+    uint64_t block = 0;
+    bool gives_remainder = false;
+    bool rounds_to_zero = false;  // quotients and remainders of negative numbers are other ones
+};
+
+constexpr unsigned block_bits_max = 30;
+
+std::optional<Division> shift_as_division(const llvm::BinaryOperator& op) {
+    using namespace llvm::PatternMatch;
+    uint64_t back = 0, up = 0;
+    llvm::Value* number = nullptr;
+    if (!match(op.getOperand(1), m_ConstantInt(back)))
+        return std::nullopt;
+    // (x << 32) >> 37 is the quotient of the lower half by 32, extended with its sign.
+    if (!match(op.getOperand(0), m_Shl(m_Value(number), m_ConstantInt(up))))
+        number = op.getOperand(0);
+    if (back <= up || back - up > block_bits_max || back >= op.getType()->getIntegerBitWidth())
+        return std::nullopt;
+    return Division{.number = number, .block = uint64_t{1} << (back - up)};
+}
+
+std::optional<Division> as_division(const llvm::BinaryOperator& op) {
+    using How = llvm::Instruction;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
+    if (constant == nullptr || constant->getBitWidth() > 64)
+        return std::nullopt;
+    llvm::Value* const number = op.getOperand(0);
+    const llvm::APInt& value = constant->getValue();
+    const auto block = [&](const llvm::APInt& size) { return size.getZExtValue(); };
+    const bool is_block = value.isPowerOf2() && !value.isNegative() && value.logBase2() <= block_bits_max;
+    switch (op.getOpcode()) {
+    case How::LShr:
+    case How::AShr: return shift_as_division(op);
+    case How::UDiv: return is_block ? std::optional(Division{number, block(value)}) : std::nullopt;
+    case How::SDiv: return is_block ? std::optional(Division{number, block(value), false, true}) : std::nullopt;
+    case How::URem: return is_block ? std::optional(Division{number, block(value), true}) : std::nullopt;
+    case How::SRem: return is_block ? std::optional(Division{number, block(value), true, true}) : std::nullopt;
+    case How::And:
+        if (value.isMask() && value.countr_one() <= block_bits_max)
+            return Division{number, block(value) + 1, true};
+        if (value.isNegatedPowerOf2() && value.countr_zero() <= block_bits_max)
+            return Division{number, uint64_t{1} << value.countr_zero()};
+        return std::nullopt;
+    default: return std::nullopt;
+    }
+}
+
+// Whether the launch alone decides about `value`, and no argument of the kernel. Multiplications and their results are hidden from LLVM behind empty
+// assembly (frame/opaque_sizes.h).
+bool is_of_launch(const llvm::Value& value) {
+    if (llvm::isa<llvm::ConstantInt>(value))
+        return true;
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&value)) {
+        const auto* from = llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand()));
+        return from != nullptr && (from->getArgNo() == abi::context || from->getArgNo() == abi::group_id);
+    }
+    if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&value))
+        return call->isInlineAsm() && call->arg_size() == 1 && is_of_launch(*call->getArgOperand(0));
+    const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    return instruction != nullptr &&
+           (llvm::isa<llvm::BinaryOperator>(instruction) || llvm::isa<llvm::CastInst>(instruction)) &&
+           llvm::all_of(instruction->operands(), [](const llvm::Use& operand) { return is_of_launch(*operand); });
+}
+
+}  // namespace
+
+// The number's base. A number that was cut to 32 bits has the lower bits of the longer one.
+llvm::Value* LaneShapes::base_of_low_bits(const llvm::Value* number) const {
+    if (llvm::Value* const base = of(number).base)
+        return base;
+    const auto* cast = llvm::dyn_cast<llvm::TruncInst>(number);
+    return cast ? of(cast->getOperand(0)).base : nullptr;
+}
+
+// The shape of a quotient or remainder when each vector of lanes lies within one block; else nothing.
+std::optional<LaneShape> LaneShapes::in_block(llvm::BinaryOperator& op) {
+    const auto division = lanes_ > 0 ? as_division(op) : std::nullopt;
+    if (!division)
+        return std::nullopt;
+    const LaneShape number = of(division->number);
+    if (!number.is_strided() || number.stride <= 0 || !llvm::isPowerOf2_64(static_cast<uint64_t>(number.stride)))
+        return std::nullopt;
+    const uint64_t lanes_in_block = division->block / static_cast<uint64_t>(number.stride);
+    if (lanes_in_block < lanes_)
+        return std::nullopt;
+    if (!is_guess() && !assume_aligned(*division->number, number.stride, lanes_in_block, division->rounds_to_zero))
+        return std::nullopt;
+    if (!division->gives_remainder)
+        return uniform;
+    return in_low_bits(LaneShape::strided(number.stride), static_cast<unsigned>(llvm::Log2_64(division->block)),
+                       op.getType()->getIntegerBitWidth());
+}
+
+bool LaneShapes::assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block,
+                                bool must_be_positive) {
+    llvm::Value* const base = base_of_low_bits(&number);
+    if (base == nullptr)
+        return false;
+    const OffsetBase split = without_offset(*base);
+    const uint64_t offset = static_cast<uint64_t>(split.offset), step = static_cast<uint64_t>(stride);
+    if (offset % (step * lanes_) != 0)
+        return false;
+    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(split.root);
+    const bool is_zero = constant != nullptr && constant->isZero();
+    if (!is_zero && (certainty_ == Certainty::proven || !is_of_launch(*split.root)))
+        return false;
+    if (must_be_positive && !assume_small(base, false, stride))
+        return false;
+    if (const AlignedBase aligned{split.root, step}; !is_zero && !llvm::is_contained(assumed_aligned_, aligned))
+        assumed_aligned_.push_back(aligned);
+    lanes_max_ = std::min(lanes_max_, lanes_in_block);
+    if (offset != 0)
+        lanes_max_ = std::min(lanes_max_, (offset & -offset) / step);
+    return true;
+}
+
+}  // namespace polder::compiler::workgroup

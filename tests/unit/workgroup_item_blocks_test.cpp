@@ -1,0 +1,108 @@
+// Numbers of blocks of neighbouring work-items, and places in them, as kernels with warps compute them.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+// A warp for each row of a sparse matrix.
+constexpr const char* rows_by_warps = R"(
+    kernel void k(global const int* begin, global const float* values, global float* out, int rows) {
+        const int row = get_global_id(0) / 32, lane = get_global_id(0) & 31;
+        float sum = 0;
+        if (row < rows)
+            for (int at = begin[row] + lane; at < begin[row + 1]; at += 32) sum += values[at];
+        out[get_global_id(0)] = sum;
+    })";
+
+TEST(ItemBlocks, LoadTheirRowsAtOnce) {
+    Compiled program(rows_by_warps, processor_with_512_bits);
+    for (const bool specialised : {false, true}) {
+        ASSERT_EQ(program.prepare("k", specialised, {64, 1, 1}), "");
+        EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+        EXPECT_FALSE(has(program, "masked.gather")) << program.optimised();
+    }
+}
+
+// The first element of a row of an argument is not known to be a multiple of anything. A check before the loop would fail most of the time.
+TEST(ItemBlocks, BehindAnArgument_AreNotAssumed) {
+    constexpr const char* source = R"(
+        kernel void k(global const int* in, global int* out, int first) {
+            const int i = get_local_id(0) + first;
+            out[get_global_id(0)] = in[i / 32];
+        })";
+    Compiled code(source, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_TRUE(has(code, "masked.gather")) << code.optimised();
+    Compiled program(source);
+    std::vector<int> in(64), out(192), expected;
+    std::iota(in.begin(), in.end(), 100);
+    for (size_t i = 0; i < out.size(); ++i)
+        expected.push_back(in[(i % 96 + 21) / 32]);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        std::ranges::fill(out, 0);
+        program.run({1, {192, 1, 1}, {96, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(21));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+// Quotients and remainders of signed, unsigned and long numbers, of ids, of twice an id and of an id behind a constant.
+constexpr const char* all_divisions = R"(
+    kernel void k(global const uint* in, global uint* out, int limit) {
+        const size_t g = get_global_id(0);
+        const int i = (int)g, n = i - 64;
+        const uint u = (uint)g, l = (uint)get_local_id(0);
+        const long s = (long)g;
+        uint sum = in[i / 16] + 3 * in[i % 16] + 5 * in[u / 64] + 7 * in[u % 64] + 11 * in[s / 32] + 13 * in[s & 31];
+        sum += 17 * in[i >> 5] + 19 * in[u >> 4] + 23 * in[i & ~31] + 29 * in[l / 32] + 31 * in[l % 32];
+        sum += 37 * in[(2 * u) / 32] + 41 * in[(2 * u) % 64] + 43 * in[(u + 64) / 32] + 47 * in[(u + 1) / 32];
+        sum += 53 * in[n / 32 + 8] + 59 * in[n % 32 + 32] + 61 * in[(n >> 5) + 8] + 67 * in[n & 31];
+        if (i < limit) sum += 71 * in[i / 32 + i % 32] + 73 * in[(u >> 3) & 3];
+        for (uint j = 0; j < l / 32; ++j) sum = sum * 5 + in[j + u % 32];
+        out[g - get_global_offset(0)] = sum;
+    })";
+
+uint32_t divided(const std::vector<uint32_t>& in, uint64_t g, uint64_t local_id, int limit) {
+    const auto i = static_cast<int>(g), n = i - 64;
+    const auto u = static_cast<uint32_t>(g), l = static_cast<uint32_t>(local_id);
+    const auto at = [&](auto index) { return in[static_cast<size_t>(index)]; };
+    uint32_t sum = at(i / 16) + 3 * at(i % 16) + 5 * at(u / 64) + 7 * at(u % 64) + 11 * at(g / 32) + 13 * at(g & 31);
+    sum += 17 * at(i >> 5) + 19 * at(u >> 4) + 23 * at(i & ~31) + 29 * at(l / 32) + 31 * at(l % 32);
+    sum += 37 * at((2 * u) / 32) + 41 * at((2 * u) % 64) + 43 * at((u + 64) / 32) + 47 * at((u + 1) / 32);
+    sum += 53 * at(n / 32 + 8) + 59 * at(n % 32 + 32) + 61 * at((n >> 5) + 8) + 67 * at(n & 31);
+    if (i < limit)
+        sum += 71 * at(i / 32 + i % 32) + 73 * at((u >> 3) & 3);
+    for (uint32_t j = 0; j < l / 32; ++j)
+        sum = sum * 5 + at(j + u % 32);
+    return sum;
+}
+
+TEST(ItemBlocks, OfAllSizesAndOffsets_AreRight) {
+    std::vector<uint32_t> in(2048);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<uint32_t>(i * 2654435761U >> 3);
+    Compiled program(all_divisions);
+    for (const unsigned vectors : {0U, 2U, 4U}) {
+        program.run_at_once(vectors);
+        for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible})
+            for (const uint64_t local : {20, 32, 48, 64, 96, 100, 256}) {
+                ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+                for (const uint64_t offset : {0, 5, 8, 16, 64}) {
+                    const uint64_t items = 4 * local + 7;
+                    std::vector<uint32_t> out(items), expected;
+                    const auto limit = static_cast<int>(offset + items - 21);
+                    for (uint64_t item = 0; item < items; ++item)
+                        expected.push_back(divided(in, offset + item, item % local, limit));
+                    program.run({1, {items, 1, 1}, {local, 1, 1}, {offset, 0, 0}},
+                                Arguments().add(in.data()).add(out.data()).add(limit));
+                    EXPECT_EQ(out, expected) << local << ", offset " << offset << ", vectors " << vectors;
+                }
+            }
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
