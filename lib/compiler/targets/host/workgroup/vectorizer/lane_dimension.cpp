@@ -107,6 +107,10 @@ private:
         case llvm::Instruction::Shl: return scaled(instruction);
         case llvm::Instruction::AShr:
         case llvm::Instruction::LShr: return shifted_back(instruction);
+        case llvm::Instruction::UDiv:
+        case llvm::Instruction::SDiv: return divided(instruction, no_step);
+        case llvm::Instruction::URem:
+        case llvm::Instruction::SRem: return divided(instruction, of(instruction.getOperand(0)));
         case llvm::Instruction::SExt:
         case llvm::Instruction::ZExt:
         case llvm::Instruction::Trunc:
@@ -235,7 +239,29 @@ private:
         if (step.kind != Step::Kind::constant || !constant || constant->getValue().ugt(32))
             return other_step;
         const int64_t times = int64_t{1} << constant->getZExtValue();
-        return step.size % times == 0 ? Step{Step::Kind::constant, step.size / times} : other_step;
+        if (step.size % times == 0)
+            return Step{Step::Kind::constant, step.size / times};
+        return is_within(step, times) ? no_step : other_step;
+    }
+
+    // Whether the lanes of a vector most often lie between two neighbouring multiples of `period`, such as the ends of a row.
+    static bool is_within(const Step& step, int64_t period) {
+        constexpr int64_t lanes = 16;
+        return step.kind == Step::Kind::constant && std::abs(step.size) <= period / lanes;
+    }
+
+    // A quotient or remainder. `within`: its step where no lane passes a multiple of the divisor. One that is no constant, such as the
+    // width of an image, is assumed to be large.
+    Step divided(const llvm::Instruction& division, const Step& within) const {
+        const llvm::Value& divisor = *division.getOperand(1);
+        const Step step = of(division.getOperand(0));
+        if (of(&divisor) != no_step || step.kind != Step::Kind::constant)
+            return other_step;
+        const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(&divisor);
+        if (step == no_step || !constant)
+            return within;
+        return constant->getValue().getActiveBits() <= 32 && is_within(step, constant->getSExtValue()) ? within
+                                                                                                       : other_step;
     }
 
     Step address(llvm::GetElementPtrInst& gep) const {
@@ -257,8 +283,8 @@ private:
         return of(&left) == no_step ? of(&right) : of(&right) == no_step ? of(&left) : other_step;
     }
 
-    // An `and` that keeps 31 or more low bits is a conversion to int and back, and keeps the step. Any other instruction has the step 0 if all
-    // its operands have.
+    // An `and` that keeps 31 or more low bits is a conversion to int and back, and keeps the step. So does one that keeps fewer if the lanes of a
+    // vector differ in these: a remainder. One that clears them gives a multiple, which is the same for all lanes. Any other instruction has the step 0 if all its operands have.
     Step masked(const llvm::Instruction& instruction) const {
         const auto is_operand_same = [this](const llvm::Use& operand) { return is_same(operand.get()); };
         if (llvm::all_of(instruction.operands(), is_operand_same) && !instruction.isAtomic())
@@ -266,8 +292,13 @@ private:
         const auto* mask = instruction.getOpcode() == llvm::Instruction::And
                                ? llvm::dyn_cast<llvm::ConstantInt>(instruction.getOperand(1))
                                : nullptr;
-        return mask && mask->getValue().isMask() && mask->getValue().countr_one() >= 31 ? of(instruction.getOperand(0))
-                                                                                        : other_step;
+        if (!mask || mask->getValue().getActiveBits() > 64)
+            return other_step;
+        const Step step = of(instruction.getOperand(0));
+        const unsigned kept = mask->getValue().countr_one(), cleared = mask->getValue().countr_zero();
+        if (kept >= 31 || is_within(step, int64_t{1} << kept))
+            return step;
+        return is_within(step, int64_t{1} << std::min(cleared, 62U)) ? no_step : other_step;
     }
 
     const unsigned dimension_;
