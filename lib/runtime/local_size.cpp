@@ -5,8 +5,12 @@
 namespace polder::runtime {
 namespace {
 
-// Groups above this size no longer make a launch cheaper, and their private values no longer fit the nearest cache.
+// The private values of larger groups no longer fit the nearest cache where they live across barriers.
 constexpr uint64_t group_target_max = 256;
+// Kernels that cannot notice the size have no barriers. Beginning a group takes as long as some vectors of a short kernel.
+constexpr uint64_t unseen_target_max = 1024;
+// Where work-items take different times, large groups end at different times, so there should be more of them.
+constexpr uint64_t groups_per_unit_of_large = 64;
 // Groups per compute unit, so that a slow one does not hold up the launch.
 constexpr uint64_t groups_per_unit = 8;
 
@@ -53,13 +57,17 @@ uint64_t choose_other(uint64_t size, uint64_t max, LocalSizeRules::Shape shape) 
     return shape != LocalSizeRules::Shape::uniform && 2 * same <= most ? most : same;
 }
 
-} // namespace
+}  // namespace
 
 Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules) {
     const uint64_t total = global[0] * global[1] * global[2];
     const uint64_t share = total / (groups_per_unit * rules.compute_units);
+    const uint64_t target_max =
+        rules.shape == LocalSizeRules::Shape::unseen
+            ? std::clamp(total / (groups_per_unit_of_large * rules.compute_units), group_target_max, unseen_target_max)
+            : group_target_max;
     uint64_t left = std::clamp(share, std::min<uint64_t>(rules.preferred_multiple, rules.group_max),
-                               std::max<uint64_t>(1, std::min(group_target_max, rules.group_max)));
+                               std::max<uint64_t>(1, std::min(target_max, rules.group_max)));
     Size3 local{1, 1, 1};
     const size_t lanes = rules.lane_dimension;
     const Extent extent{std::max<uint64_t>(1, std::min(left, rules.item_max[lanes])),
@@ -75,4 +83,4 @@ Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules) {
     return local;
 }
 
-} // namespace polder::runtime
+}  // namespace polder::runtime

@@ -38,6 +38,7 @@ TEST(LocalSize, GroupsAreWideInTheDimensionOfTheLanes) {
         EXPECT_EQ(local[lanes], 16u);
         EXPECT_EQ(product(local), 256u);
         its.shape = LocalSizeRules::Shape::unseen;
+        expected[lanes] = 1024;
         EXPECT_EQ(choose_local_size({1000003, 1000003, 1000003}, its), expected);
     }
 }
@@ -67,15 +68,23 @@ TEST(LocalSize, PrimeRangesThatFitOneGroupBecomeOne) {
 
 TEST(LocalSize, RangesWithoutGoodDivisorsGetWholeVectorsWhereKernelsDoNotSeeGroups) {
     using enum LocalSizeRules::Shape;
-    EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules(unseen))[0], 256u);
+    EXPECT_EQ(choose_local_size({1000003, 1, 1}, rules(unseen))[0], 1024u);
     // 37 * 100003: 37 is no multiple of the vector width; 8 * 100003: groups of 8 are needlessly small.
     EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(any))[0], 37u);
-    EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(unseen))[0], 256u);
-    EXPECT_EQ(choose_local_size({8 * 100003, 1, 1}, rules(unseen))[0], 256u);
-    // Sizes with good divisors do not change.
-    EXPECT_EQ(choose_local_size({192 * 1000, 1, 1}, rules(unseen))[0],
-              choose_local_size({192 * 1000, 1, 1}, rules())[0]);
+    EXPECT_EQ(choose_local_size({37 * 100003, 1, 1}, rules(unseen))[0], 1024u);
+    EXPECT_EQ(choose_local_size({8 * 100003, 1, 1}, rules(unseen))[0], 1024u);
+    // Sizes with good divisors have no rest.
+    EXPECT_EQ(192 * 1000 % choose_local_size({192 * 1000, 1, 1}, rules(unseen))[0], 0u);
     EXPECT_EQ(choose_local_size({5, 1, 1}, rules(unseen))[0], 5u);
+}
+
+// Beginning a group takes as long as some vectors, but there should be many groups where work-items take different times.
+TEST(LocalSize, LargeRangesHaveLargeGroupsWhereKernelsDoNotSeeThem) {
+    using enum LocalSizeRules::Shape;
+    EXPECT_EQ(choose_local_size({1 << 20, 1, 1}, rules(unseen))[0], 1024u);
+    EXPECT_EQ(choose_local_size({1 << 17, 1, 1}, rules(unseen))[0], 512u);
+    EXPECT_EQ(choose_local_size({1 << 15, 1, 1}, rules(unseen))[0], 256u);
+    EXPECT_EQ(choose_local_size({1 << 20, 1, 1}, rules(any))[0], 256u);
 }
 
 TEST(LocalSize, PlanesAreWideInXAndFillTheGroupInY) {
@@ -113,5 +122,5 @@ TEST(LocalSize, LimitsOfTheDeviceHold) {
     EXPECT_LE(local[1], 1u);
 }
 
-} // namespace
-} // namespace polder::runtime
+}  // namespace
+}  // namespace polder::runtime

@@ -72,6 +72,8 @@ void request_early_code(const Kernel& kernel, const std::vector<KernelOnDevice>&
 
 // In smaller groups, the time for calling the group is noticeable compared with that of its work-items.
 constexpr uint64_t items_worth_a_group = 64;
+// The size of groups that choose_local_size chooses for large launches.
+constexpr uint64_t usual_items = 256;
 
 uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 
@@ -307,7 +309,14 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
         on.info->reqd_work_group_size || is_one_group)
         return local;
     POLDER_ASSIGN(loaded, code_before_groups(on, launched));
-    if (local[loaded->lane_dimension] >= loaded->limits().preferred_multiple && items_of(local) >= items_worth_a_group)
+    // The size that was chosen before it was known that the kernel cannot notice it may become larger.
+    const bool is_own_choice =
+        items_of(local) == usual_items &&
+        local == choose(on.work_groups == BuiltModule::WorkGroups::any ? LocalSizeRules::Shape::any
+                                                                       : LocalSizeRules::Shape::uniform,
+                        on, device, *loaded, global);
+    if (!is_own_choice && local[loaded->lane_dimension] >= loaded->limits().preferred_multiple &&
+        items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, on, device, *loaded, global);
     // With fewer groups than compute units, the launch would be slower when each work-item takes long.
