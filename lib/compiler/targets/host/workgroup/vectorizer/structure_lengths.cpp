@@ -26,6 +26,7 @@ namespace polder::compiler::workgroup {
 namespace {
 
 constexpr size_t copied_instructions_max = 1500;
+constexpr size_t copied_twice_max = 500;  // long loops take long to compile: they have one copy
 constexpr unsigned steps_max = 32;  // of a walk over operands
 
 struct Term {
@@ -87,7 +88,10 @@ public:
             for (llvm::Instruction& instruction : *block)
                 if (is_simple_access(instruction))
                     add_access(instruction);
-        return lengths();
+        std::optional<Lengths> found = lengths();
+        if (found && size > copied_twice_max)
+            found->likely.resize(1);
+        return found;
     }
 
 private:
