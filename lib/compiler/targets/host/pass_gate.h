@@ -30,7 +30,7 @@ public:
     // evolution forget all others. A kernel of 100 loops took 12 s. Each loop of a kernel is there up to three times: for several vectors at once, one, and the rest.
     static constexpr unsigned loops_max = 48;
     // From this number of loops on, scalar evolution forgets everything for each loop that is unrolled, which is quicker than to search what depends on the loop.
-    static constexpr unsigned loops_to_search_max = 8;
+    static constexpr unsigned loops_to_search_max = 24;
 
     explicit OptimizationGate(const llvm::Module& module);
 

@@ -2,8 +2,8 @@
 // probably needs, and launches of quick code (decision 312) request the code that replaces it. Threads with the scheduling policy SCHED_BATCH make it, in the order of the requests. A launch never waits for a
 // request that no thread has begun: it makes its code itself (MadeOnce). Decision 117 has the reasons and limits.
 //
-// Requests are dropped when their kernel object is destroyed, and when the process ends or forks. Forks and exit wait for requests that
-// a thread has begun (build_threads.h). Without memory or threads, no early code is made.
+// Requests are dropped when their kernel object is destroyed, and when the process ends or forks. One that a thread has begun is abandoned between two of the
+// compiler's steps when the process ends, or when nothing but the request refers to the program (decision 333); forks wait for it (build_threads.h). Without memory or threads, no early code is made.
 //
 // Any thread may call any function.
 #pragma once

@@ -27,6 +27,23 @@ bool is_source_of_divergence(const llvm::Instruction& instruction) {
     return call && !call->getType()->isVoidTy() && !call->doesNotAccessMemory();
 }
 
+// Whether all paths from `block` lead to `end`, in the same loop, without a way back to the blocks before `end` but through `block`. Then no paths join
+// behind `end`, and no loop is left at different times. Otherwise each of many branches in a row would search all blocks behind it.
+bool all_paths_meet(const llvm::BasicBlock& block, const llvm::BasicBlock& end,
+                    const llvm::DenseMap<llvm::BasicBlock*, unsigned>& paths, const llvm::LoopInfo& loops) {
+    const llvm::Loop* const loop = loops.getLoopFor(&block);
+    if (&end == &block || paths.contains(&block) || loops.getLoopFor(&end) != loop)
+        return false;
+    return llvm::all_of(paths, [&](const auto& reached) {
+        const llvm::BasicBlock* const each = reached.first;
+        const auto is_before = [&](const llvm::BasicBlock* from) {
+            return from == &block || (from != &end && paths.contains(from));
+        };
+        return each == &end ||
+               ((loop == nullptr || loop->contains(each)) && llvm::all_of(llvm::predecessors(each), is_before));
+    });
+}
+
 }  // namespace
 
 Uniformity::Uniformity(llvm::Function& function, const llvm::LoopInfo& loops) : loops_(loops), is_of_lanes_(false) {
@@ -130,8 +147,15 @@ void Uniformity::diverge(llvm::BasicBlock& block) {
     unsigned path = 0;
     for (llvm::BasicBlock* successor : successors)
         reach(successor, ++path);
+    size_t blocks_to_search = 0;
     while (!todo.empty()) {
         llvm::BasicBlock* next = blocks_[*todo.begin()];
+        // Searched again only when twice as many blocks were reached, so that a long path does not take quadratic time.
+        if (todo.size() == 1 && paths.size() > blocks_to_search) {
+            if (all_paths_meet(block, *next, paths, loops_))
+                return;
+            blocks_to_search = 2 * paths.size();
+        }
         todo.erase(todo.begin());
         const unsigned current = paths[next];
         for (llvm::BasicBlock* successor : llvm::successors(next))
