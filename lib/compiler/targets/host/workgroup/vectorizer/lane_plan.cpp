@@ -297,17 +297,20 @@ bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
     return true;
 }
 
-// A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
-// step would wait for ever. A store, or an atomic operation whose result is not used, cannot decide how long a loop runs.
-bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
-    if ((!instruction.isAtomic() && !instruction.isVolatile() && !is_exchange_call(instruction)) ||
-        instruction.use_empty())
-        return false;
+// Whether lanes may leave a loop around the instruction at different times.
+bool is_in_masked_loop(const LanePlan& plan, const llvm::Instruction& instruction) {
     for (const llvm::Loop* around = plan.loops->getLoopFor(instruction.getParent()); around != plan.loop;
          around = around->getParentLoop())
         if (plan.masked.contains(around->getHeader()))
             return true;
     return false;
+}
+
+// A work-item may wait in a loop for another work-item that has left the loop already. Lanes that run in
+// step would wait for ever. A store, or an atomic operation whose result is not used, cannot decide how long a loop runs.
+bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
+    const bool is_ordered = instruction.isAtomic() || instruction.isVolatile() || is_exchange_call(instruction);
+    return is_ordered && !instruction.use_empty() && is_in_masked_loop(plan, instruction);
 }
 
 // Whether an instruction with an operand or result that is an explicit vector has a form for lanes.
@@ -340,9 +343,9 @@ const char* obstacle_to(const LanePlan& plan, const LaneShapes& shapes, llvm::In
     if (has_vector && (plan.kind == LoopKind::sub_group || !has_form_for_vectors(plan, shapes, instruction)))
         return "vectors are used as a whole: ";
     if (plan.kind == LoopKind::work_items) {
-        if (llvm::isa<llvm::FenceInst>(instruction))
-            return "a memory fence: ";
-        if (is_wait(plan, instruction))
+        // One fence orders the accesses of all lanes: they are made before it, or after it.
+        const bool is_fence = llvm::isa<llvm::FenceInst>(instruction);
+        if (is_wait(plan, instruction) || (is_fence && is_in_masked_loop(plan, instruction)))
             return "a loop may wait for another work-item: ";
     }
     const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
