@@ -19,21 +19,22 @@ TEST(LaneDimension, RemaindersOfIds_AreNeighboursInARow) {
                                Place{"i % 200u", "i / 200u * 1600", 200}, Place{"i % n", "i / n * (n * 8)", 200}}) {
         SCOPED_TRACE(place.column);
         Compiled program(std::string(R"(
-            kernel void k(global int* out, global const int* in, global const int* rows, uint n) {
-                const uint i = get_global_id(0), row = get_local_id(1);
-                const uint at = ()") +
-                         place.block + ") + (" + place.column + R"() + row * n;
-                out[at] = in[at] * rows[row];
+            kernel void k(global int* out, global const int* in, global const int* factors, uint n) {
+                const uint i = get_global_id(0), row = get_local_id(1), column = )") +
+                         place.column + "; const uint at = (" + place.block + R"() + column + row * n;
+                out[at] = in[at] * factors[column * 8 + row];
             })");
         ASSERT_EQ(program.prepare("k", true, {32, 8, 1}, WorkGroupOptions::Ends::whole), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
         EXPECT_EQ(program.result().lanes.dimension, 0U);
         const size_t columns = place.columns, blocks = 4;
-        std::vector<int> in(columns * 8 * blocks), out(in.size()), rows{3, 1, 4, 1, 5, 9, 2, 6};
+        std::vector<int> in(columns * 8 * blocks), out(in.size()), factors(columns * 8);
         std::iota(in.begin(), in.end(), 7);
+        std::iota(factors.begin(), factors.end(), -100);
         program.run({2, {columns * blocks, 8, 1}, {32, 8, 1}},
-                    Arguments().add(out.data()).add(in.data()).add(rows.data()).add(static_cast<unsigned>(columns)));
+                    Arguments().add(out.data()).add(in.data()).add(factors.data()).add(static_cast<unsigned>(columns)));
         for (size_t at = 0; at < in.size(); ++at)
-            ASSERT_EQ(out[at], in[at] * rows[at / columns % 8]) << at;
+            ASSERT_EQ(out[at], in[at] * factors[at % columns * 8 + at / columns % 8]) << at;
     }
 }
 

@@ -37,6 +37,19 @@ double registers_of(const llvm::Type& type, unsigned lanes, const LaneTarget& ta
         lanes * elements_of_lane(type) * std::max(type.getScalarSizeInBits(), 8U), word * target.register_words));
 }
 
+// Whether each lane loads the structure that the instruction reads an element of at once, and the structures are apart. One that fits into a word, such as
+// four bytes, is an element of a gather and is taken apart by shifts.
+bool is_structure_element(llvm::Instruction& instruction, const llvm::Value& address, const LaneShapes& shapes,
+                          LaneAccesses& accesses) {
+    auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+    if (!load || shapes.of(&address).is_uniform() || accesses.table_of(instruction) || accesses.of(instruction))
+        return false;
+    const size_t elements = accesses.structure_of(*load).size();
+    const uint64_t bytes =
+        elements * load->getModule()->getDataLayout().getTypeStoreSize(load->getType()).getFixedValue();
+    return bytes > sizeof(uint64_t) && accesses.is_loaded_at_once(*load->getType(), elements);
+}
+
 // One load or store for each lane, and an instruction that joins or divides.
 double cost_of_vectors_apart(unsigned lanes, bool is_masked) {
     constexpr double vector_per_lane = 2, masked_per_lane = 4;
@@ -90,8 +103,10 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
                    unsigned width, Mask mask, const LaneTarget& target) {
     const double one_by_one = width;
     if (const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-        address && !instruction.isAtomic() && !instruction.isVolatile())
-        return {cost_of_access(instruction, *address, shapes, accesses, apart, width, mask, target), one_by_one};
+        address && !instruction.isAtomic() && !instruction.isVolatile()) {
+        const double cost = cost_of_access(instruction, *address, shapes, accesses, apart, width, mask, target);
+        return {cost, one_by_one, is_structure_element(instruction, *address, shapes, accesses) ? cost : 0};
+    }
     // A value with a constant step is one scalar operation for all lanes. Without lanes it is usually a part of an access and costs nothing.
     if (const LaneShape shape = shapes.of(&instruction); !instruction.getType()->isVoidTy() && shape.is_strided())
         return {1, shape.is_uniform() ? one_by_one : 0};
@@ -324,6 +339,7 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
             if (instruction.hasMetadata(local_atomic_mark))
                 costs.lanes = cost_of_local_atomic(instruction, plan, width);
             all.lanes += weight * waiting * costs.lanes;
+            all.structures += weight * waiting * costs.structures;
             costs.one_by_one += width * cost_of_lines(plan, instruction, shapes, accesses);
             all.one_by_one += weight * costs.one_by_one;
         }

@@ -32,6 +32,7 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 struct LaneCosts {
     double lanes = 0;
     double one_by_one = 0;  // of the same work-items, one after the other
+    double structures = 0;  // the part of `lanes` that loads structures which are apart, each at once
 
     [[nodiscard]] double gain() const { return one_by_one - lanes; }
 };

@@ -52,9 +52,9 @@ bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction)
 LaneShapes::LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                        llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                        const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent,
-                       const PrivateVariables& privates, Certainty certainty, unsigned lanes)
-    : certainty_(certainty), lanes_(lanes), loop_(loop), loops_(loops), masked_(masked), divergent_(divergent),
-      privates_(privates) {
+                       const PrivateVariables& privates, Certainty certainty, unsigned lanes, Increments increments)
+    : certainty_(certainty), lanes_(lanes), increments_(increments), loop_(loop), loops_(loops), masked_(masked),
+      divergent_(divergent), privates_(privates) {
     shapes_[&index] = {LaneShape::Kind::strided, 1, true, true, llvm::ConstantInt::get(index.getType(), 0),
                        bits_of_index(loop)};
     for (bool changed = true; changed;) {
@@ -307,6 +307,8 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
 }
 
 LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
+    if (const auto shape = incremented(op))
+        return *shape;
     LaneShape value = of(op.getOperand(0));
     LaneShape factor = of(op.getOperand(1));
     llvm::Value* constant_operand = op.getOperand(1);

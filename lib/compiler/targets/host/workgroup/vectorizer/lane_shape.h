@@ -66,6 +66,10 @@ struct LaneShape {
     }
 };
 
+// What is assumed of arguments that ids are multiplied by to index buffers, such as BLAS's increments of vectors. `one`: the code checks
+// before the loop that they are 1 (assumed_one).
+enum class Increments : uint8_t { any, one };
+
 class LaneShapes {
 public:
     // `proven`: always right. `certain`: right when the assumptions in assumed_small hold, which the code checks once before the
@@ -77,7 +81,7 @@ public:
     LaneShapes(const llvm::Loop& loop, const llvm::LoopInfo& loops, llvm::PHINode& index,
                llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked,
                const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent, const PrivateVariables& privates,
-               Certainty certainty = Certainty::certain, unsigned lanes = 0);
+               Certainty certainty = Certainty::certain, unsigned lanes = 0, Increments increments = Increments::any);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
     // A base whose sums with `stride` times the index must not overflow 32 bits in any work-item; else shapes are wrong.
@@ -98,6 +102,7 @@ public:
     [[nodiscard]] llvm::ArrayRef<AlignedBase> assumed_aligned() const { return assumed_aligned_; }
     [[nodiscard]] uint64_t lanes_max() const { return lanes_max_; }
     [[nodiscard]] bool depends_on_lanes() const { return lanes_max_ < any_lanes; }
+    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_one() const { return assumed_one_; }
     // Of an index that a shift up and a shift back extend: the first work-item's, `base << up`. The base is null for other values.
     struct ExtendedBase {
         llvm::Value* base = nullptr;
@@ -124,6 +129,7 @@ private:
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);
+    std::optional<LaneShape> incremented(llvm::BinaryOperator& product);
     bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
     bool assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block, bool must_be_positive);
     [[nodiscard]] llvm::Value* base_of_low_bits(const llvm::Value* number) const;
@@ -135,6 +141,7 @@ private:
 
     const Certainty certainty_;
     const unsigned lanes_;
+    const Increments increments_;
     const llvm::Loop& loop_;
     const llvm::LoopInfo& loops_;
     const llvm::SmallPtrSetImpl<llvm::BasicBlock*>& masked_;
@@ -145,6 +152,7 @@ private:
     llvm::SmallVector<AlignedBase> assumed_aligned_;
     static constexpr uint64_t any_lanes = uint64_t{1} << 31;
     uint64_t lanes_max_ = any_lanes;
+    llvm::SmallVector<llvm::Value*> assumed_one_;
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
     llvm::DenseMap<const llvm::Value*, ExtendedBase> extended_bases_;
     IndexBases index_bases_;

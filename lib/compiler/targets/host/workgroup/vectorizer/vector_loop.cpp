@@ -93,7 +93,14 @@ private:
     // The uniform skeleton ------------------------------------------------------------------------------
 
     // No work-item's 32-bit index may wrap around. A base may be poison where a guard would have excluded it.
-    llvm::Value* bases_are_small() { return indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count); }
+    // Increments that are assumed to be 1 are.
+    llvm::Value* bases_are_small() {
+        llvm::Value* holds = indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count);
+        for (llvm::Value* increment : shapes_.assumed_one())
+            holds = at_.CreateAnd(
+                holds, at_.CreateICmpEQ(at_.CreateFreeze(increment), llvm::ConstantInt::get(increment->getType(), 1)));
+        return holds;
+    }
 
     // The lanes of a vector are in one block of work-items (item_blocks.cpp).
     llvm::Value* bases_are_aligned() {

@@ -8,6 +8,7 @@
 #include "exchange_loops.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
+#include "increments.h"
 #include "interleaving.h"
 #include "lane_chains.h"
 #include "lane_cost.h"
@@ -139,6 +140,7 @@ struct Outcome {
     double work = 0;  // of one work-item, in vector instructions
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     double in_lanes = 0;  // the same with lanes
+    double structures = 0;  // the part of it that loads structures which are apart
     double waited = 0;  // by one work-item with explicit vectors for the chains of its loops, in instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
@@ -147,9 +149,35 @@ struct Outcome {
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
 };
 
+// The part of the work-items that is left over by vectors of this width, and runs one by one; 0 where it is not known.
+double part_left_over(const LanePlan& plan, unsigned width) {
+    const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(plan.count);
+    if (count == nullptr || count->isZero())
+        return 0;
+    return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
+}
+
 LaneShapes shapes_of(const llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
-                     LaneShapes::Certainty certainty, unsigned lanes = 0) {
-    return {loop, loops, *plan.index, plan.blocks, plan.masked, plan.divergent, plan.privates, certainty, lanes};
+                     LaneShapes::Certainty certainty, unsigned lanes = 0, Increments increments = Increments::any) {
+    return {loop,           loops,         *plan.index, plan.blocks, plan.masked,
+            plan.divergent, plan.privates, certainty,   lanes,       increments};
+}
+
+// The vectors of kernels as those of BLAS have increments, which are 1 most often. Code for that is made where code for any increment has no
+// lanes: then another one takes no longer than before.
+Increments increments_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan, unsigned width,
+                               const llvm::TargetTransformInfo& target, const LaneTarget& prices) {
+    if (!have_increments(plan.blocks))
+        return Increments::any;
+    const auto pays = [&](Increments increments) {
+        const LaneShapes shapes = shapes_of(loop, loops, plan, LaneShapes::Certainty::certain, width, increments);
+        if (increments == Increments::one && shapes.assumed_one().empty())
+            return false;
+        const LaneShapes guesses = shapes_of(loop, loops, plan, LaneShapes::Certainty::likely, width, increments);
+        LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
+        return costs_of(plan, shapes, accesses, width, prices).gain() > 0;
+    };
+    return pays(Increments::one) && !pays(Increments::any) ? Increments::one : Increments::any;
 }
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
@@ -161,10 +189,13 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     auto plan = plan_lanes(loop, loops, post_dominators, width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
-    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain, width);
+    const Increments increments = options.lanes == Lanes::where_they_pay
+                                      ? increments_that_pay(loop, loops, *plan, width, target, prices)
+                                      : Increments::any;
+    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain, width, increments);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
-    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, width);
+    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, width, increments);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
@@ -196,10 +227,12 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
                             : options.vectors != 0 ? fitting_vectors(options.vectors, *plan, width)
                                                    : vectors_at_once(*plan, shapes, accesses, target, width, prices);
     const auto vectors = static_cast<unsigned>(std::min<uint64_t>(wanted, shapes.lanes_max() / width));
-    Outcome outcome{Outcome::Kind::vectorized, gain};
+    const double left_over = part_left_over(*plan, width), in_vectors = 1 - left_over;
+    Outcome outcome{Outcome::Kind::vectorized, in_vectors * gain};
     outcome.one_by_one = one_by_one;
-    outcome.in_lanes = in_lanes;
-    outcome.work = weight * work_of_lanes(*plan, shapes, accesses, width, prices);
+    outcome.in_lanes = in_vectors * in_lanes + left_over * one_by_one;
+    outcome.structures = in_vectors * weight * costs.structures / width;
+    outcome.work = in_vectors * weight * work_of_lanes(*plan, shapes, accesses, width, prices) + left_over * one_by_one;
     if (saved > 0 && saved < one_by_one)
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
@@ -208,8 +241,10 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     if (vectors > 1 && !plan->privates.empty()) {
         // Private variables are laid out for all lanes.
         const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
-        const LaneShapes wide_shapes = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, lanes);
-        const LaneShapes wide_guesses = shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, lanes);
+        const LaneShapes wide_shapes =
+            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, lanes, increments);
+        const LaneShapes wide_guesses =
+            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, lanes, increments);
         LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
         outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
         return outcome;
@@ -329,7 +364,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
 
 struct Form {
     LaneReport report;
-    double gain = 0, work = 0, one_by_one = 0, waited = 0;  // as those of an Outcome
+    double gain = 0, work = 0, one_by_one = 0, structures = 0, waited = 0;  // as those of an Outcome
 };
 
 Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOptions& options, const LaneTarget& prices,
@@ -355,6 +390,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
         form.gain += outcome->gain;
         form.work += outcome->work;
         form.one_by_one += outcome->one_by_one;
+        form.structures += outcome->structures;
         form.waited += outcome->waited;
         in_lanes += outcome->in_lanes;
     }
@@ -460,12 +496,15 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         whole.report.keeps_vectors = !are_wide;
         return whole.report;
     }
-    const double rest_of_lanes = split.one_by_one - split.gain;
+    // An explicit vector that is apart from its neighbour's is one load without lanes. In lanes its elements go to as many registers, by
+    // moves across the whole of them, which wait for each other and take longer than other instructions.
+    const double split_gain = split.gain - split.structures;
+    const double rest_of_lanes = split.one_by_one - split_gain;
     const double rest_of_vectors = split.one_by_one - saved + split.waited;
     const bool is_estimated = split.report.estimate > 0 && rest_of_vectors > 0;
     const double with_vectors = is_estimated ? split.report.estimate * split.one_by_one / rest_of_vectors : 0;
     const bool are_much_fewer = margin == margin_of_work && rest_of_lanes < part_of_instructions * rest_of_vectors;
-    if (!are_wide && (split.gain >= least_gain * saved || are_much_fewer)) {
+    if (!are_wide && (split_gain >= least_gain * saved || are_much_fewer)) {
         LaneReport report = split.report;
         report.estimate = with_vectors;  // without lanes, the kernel's own vectors are kept
         return report;
