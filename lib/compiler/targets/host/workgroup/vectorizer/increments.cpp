@@ -77,12 +77,20 @@ bool is_index_alone(const llvm::Value& value, unsigned depth) {
            llvm::all_of(value.users(), [&](const llvm::User* user) { return keeps_index(value, *user, depth); });
 }
 
+// Several products with an argument are places in as many rows, and it is their length.
+bool is_in_one_product(const llvm::Value& argument) {
+    return llvm::count_if(argument.users(), [](const llvm::User* user) {
+               const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(user);
+               return operation && operation->getOpcode() == llvm::Instruction::Mul;
+           }) == 1;
+}
+
 // The operand of the product that is such an argument; null when there is none.
 llvm::Value* increment_of(llvm::BinaryOperator& product) {
     if (product.getOpcode() != llvm::Instruction::Mul || !product.getType()->isIntegerTy())
         return nullptr;
     for (llvm::Value* operand : product.operand_values())
-        if (is_number_argument(*operand) && is_index_alone(product))
+        if (is_number_argument(*operand) && is_in_one_product(*operand) && is_index_alone(product))
             return operand;
     return nullptr;
 }
