@@ -8,7 +8,7 @@
 #include "exchange_loops.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
-#include "increments.h"
+#include "increments_that_pay.h"
 #include "interleaving.h"
 #include "lane_chains.h"
 #include "lane_cost.h"
@@ -155,29 +155,6 @@ double part_left_over(const LanePlan& plan, unsigned width) {
     if (count == nullptr || count->isZero())
         return 0;
     return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
-}
-
-LaneShapes shapes_of(const llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
-                     LaneShapes::Certainty certainty, unsigned lanes = 0, Increments increments = Increments::any) {
-    return {loop,           loops,         *plan.index, plan.blocks, plan.masked,
-            plan.divergent, plan.privates, certainty,   lanes,       increments};
-}
-
-// The vectors of kernels as those of BLAS have increments, which are 1 most often. Code for that is made where code for any increment has no
-// lanes: then another one takes no longer than before.
-Increments increments_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan, unsigned width,
-                               const llvm::TargetTransformInfo& target, const LaneTarget& prices) {
-    if (!have_increments(plan.blocks))
-        return Increments::any;
-    const auto pays = [&](Increments increments) {
-        const LaneShapes shapes = shapes_of(loop, loops, plan, LaneShapes::Certainty::certain, width, increments);
-        if (increments == Increments::one && shapes.assumed_one().empty())
-            return false;
-        const LaneShapes guesses = shapes_of(loop, loops, plan, LaneShapes::Certainty::likely, width, increments);
-        LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
-        return costs_of(plan, shapes, accesses, width, prices).gain() > 0;
-    };
-    return pays(Increments::one) && !pays(Increments::any) ? Increments::one : Increments::any;
 }
 
 Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
