@@ -1,4 +1,4 @@
-// Kernels whose loop over work-items is too long for lanes.
+// Kernels whose loop over work-items_of_group is too long for lanes.
 #include "workgroup_harness.h"
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace polder::compiler::workgroup::test {
 namespace {
 
 constexpr uint32_t statements = 15'500;  // of two instructions each
-constexpr uint32_t items = 20;
+constexpr uint32_t items_of_group = 20;
 
 uint32_t factor_of(uint32_t statement) { return 2 * statement + 3; }
 
@@ -22,7 +22,7 @@ std::string source() {
     for (uint32_t i = 0; i < statements; ++i) {
         text += "    x = (x ^ " + std::to_string(i) + ") * " + std::to_string(factor_of(i)) + ";\n";
         if (ends_block(i))
-            text += "    if (x & 64) a[i + " + std::to_string(items) + "] = x;\n";
+            text += "    if (x & 64) a[i + " + std::to_string(items_of_group) + "] = x;\n";
     }
     return text + "    a[i] = x;\n}\n";
 }
@@ -32,17 +32,17 @@ TEST(LongLoops, HaveNoLanes_AndAreNotLeftToTheVectorizerOfLlvm) {
     Compiled program(source());
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_FALSE(has(program, "mul <")) << "there are vectors";
-    std::vector<uint32_t> a(size_t{2} * items), expected(a.size());
-    for (uint32_t item = 0; item < items; ++item) {
+    std::vector<uint32_t> a(size_t{2} * items_of_group), expected(a.size());
+    for (uint32_t item = 0; item < items_of_group; ++item) {
         uint32_t x = a[item] = item * 1000;
         for (uint32_t i = 0; i < statements; ++i) {
             x = (x ^ i) * factor_of(i);
             if (ends_block(i) && (x & 64) != 0)
-                expected[item + items] = x;
+                expected[item + items_of_group] = x;
         }
         expected[item] = x;
     }
-    program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments{}.add(a.data()));
+    program.run({1, {items_of_group, 1, 1}, {items_of_group, 1, 1}}, Arguments{}.add(a.data()));
     EXPECT_EQ(a, expected);
 }
 
