@@ -1,4 +1,4 @@
-// Kernels whose loop over work-items_of_group is too long for lanes.
+// Kernels whose loop over work-items is too long for lanes.
 #include "workgroup_harness.h"
 
 #include <cstdint>
