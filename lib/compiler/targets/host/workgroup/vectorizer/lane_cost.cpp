@@ -129,13 +129,13 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
 // Atomic operations on local memory are loads and stores, one lane after the other. Each waits for the one before, as if they had the same address.
 // In a loop over work-items, which has one of each, a processor learns that they rarely have (Zen 4: 5 to 14 cycles against 2). But loops of the
 // kernel often step over all work-items of the launch: then only lanes read what is side by side. With few lanes, as of a kernel's own vectors, a work-item
-// soon changes an element again, or one that the processor takes for it (the lower 12 bits of both addresses agree).
+// soon changes a byte again, or one that the processor takes for it (the lower 12 bits of both addresses agree).
 double cost_of_local_atomic(const llvm::Instruction& operation, const LanePlan& plan, unsigned width) {
     constexpr double waiting = 10, more_of_few = 3, changed_element = 11, other = 3;
     constexpr unsigned few = 8;
     const auto* const change = llvm::dyn_cast<llvm::AtomicRMWInst>(&operation);
     const bool is_element = change && change->getSyncScopeID() == llvm::SyncScope::SingleThread;  // element_changes.h
-    const double one = (is_element ? changed_element : other) + (width < few ? more_of_few : 0);
+    const double one = !is_element ? other : changed_element + (width < few ? more_of_few : 0);
     return (plan.loop->isInnermost() ? waiting : one) * width;
 }
 

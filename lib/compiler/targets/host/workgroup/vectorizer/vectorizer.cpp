@@ -8,7 +8,6 @@
 #include "exchange_loops.h"
 #include "explicit_vectors.h"
 #include "idle_items.h"
-#include "increments_that_pay.h"
 #include "interleaving.h"
 #include "lane_chains.h"
 #include "lane_cost.h"
@@ -17,6 +16,7 @@
 #include "plain_operations.h"
 #include "prepared_loop.h"
 #include "row_loops.h"
+#include "shapes_that_pay.h"
 #include "structure_lengths.h"
 #include "vector_loop.h"
 
@@ -169,10 +169,11 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const Increments increments = options.lanes == Lanes::where_they_pay
                                       ? increments_that_pay(loop, loops, *plan, width, target, prices)
                                       : Increments::any;
-    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain, width, increments);
+    const unsigned of_blocks = lanes_of_blocks_that_pay(loop, loops, *plan, width, increments, target, prices);
+    const LaneShapes shapes = shapes_of(loop, loops, *plan, LaneShapes::Certainty::certain, of_blocks, increments);
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
-    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, width, increments);
+    const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, of_blocks, increments);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
@@ -219,9 +220,9 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         // Private variables are laid out for all lanes.
         const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
         const LaneShapes wide_shapes =
-            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, lanes, increments);
+            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, of_blocks * vectors, increments);
         const LaneShapes wide_guesses =
-            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, lanes, increments);
+            shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, of_blocks * vectors, increments);
         LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
         outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
         return outcome;

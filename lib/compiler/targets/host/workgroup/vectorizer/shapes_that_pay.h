@@ -1,4 +1,4 @@
-// The shapes of a plan's values (LaneShapes), and whether code for increments of 1 pays.
+// The shapes of a plan's values (LaneShapes), and which assumptions about them pay: increments of 1, vectors of lanes within blocks (item_blocks.cpp).
 #pragma once
 
 #include "lane_access.h"
@@ -22,5 +22,11 @@ LaneShapes shapes_of(const llvm::Loop& loop, const llvm::LoopInfo& loops, const 
 [[nodiscard]] Increments increments_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
                                              unsigned width, const llvm::TargetTransformInfo& target,
                                              const LaneTarget& prices);
+
+// `width` where shapes for vectors within blocks of work-items make the lanes cheaper, and 0 for shapes without them. Quotients are the same for a vector then,
+// but change from vector to vector, so that a sum of 32 bits with one is not known to stay within them.
+[[nodiscard]] unsigned lanes_of_blocks_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan,
+                                                unsigned width, Increments increments,
+                                                const llvm::TargetTransformInfo& target, const LaneTarget& prices);
 
 }  // namespace polder::compiler::workgroup
