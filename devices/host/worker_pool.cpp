@@ -10,6 +10,7 @@
 #include <host/pool_registry.h>
 #include <host/worker_pool.h>
 #include <thread>
+#include <utility>
 
 namespace polder::devices {
 
@@ -43,7 +44,7 @@ public:
 namespace {
 
 std::vector<uint32_t> ranks_of(std::vector<WorkerPlace> places) {
-    std::ranges::stable_sort(places, {}, &WorkerPlace::node);
+    std::ranges::sort(places, {}, [](const WorkerPlace& place) { return std::pair(place.node, place.cpu); });
     std::vector<uint32_t> ranks;
     for (uint32_t rank = 0; rank < places.size(); ++rank)
         if (const int cpu = places[rank].cpu; cpu >= 0) {

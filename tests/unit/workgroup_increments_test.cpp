@@ -25,6 +25,7 @@ TEST(Increments, OfOneHaveLanes_AndOthersAreRight) {
     struct Steps {
         int x, y;
     };
+    const auto element = [](const std::vector<float>& of, int index) { return of[static_cast<size_t>(index)]; };
     for (const Steps& steps : {Steps{1, 1}, Steps{1, 2}, Steps{3, 1}, Steps{2, 3}, Steps{0, 1}}) {
         SCOPED_TRACE(steps.x * 10 + steps.y);
         std::vector<float> out(count, -1);
@@ -39,7 +40,7 @@ TEST(Increments, OfOneHaveLanes_AndOthersAreRight) {
         for (int item = 0; item < count; ++item) {
             float expected = 0;
             for (int i = item; i < n; i += count)
-                expected += x[static_cast<size_t>(i * steps.x + offset)] * y[static_cast<size_t>(i * steps.y)];
+                expected += element(x, i * steps.x + offset) * element(y, i * steps.y);
             ASSERT_EQ(out[static_cast<size_t>(item)], expected) << item;
         }
     }

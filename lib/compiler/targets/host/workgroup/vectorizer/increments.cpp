@@ -15,14 +15,15 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-const llvm::Value& without_casts(const llvm::Value& value) {
-    const auto* const cast = llvm::dyn_cast<llvm::CastInst>(&value);
-    return cast ? without_casts(*cast->getOperand(0)) : value;
+const llvm::Value* without_casts(const llvm::Value* value) {
+    while (const auto* const cast = llvm::dyn_cast<llvm::CastInst>(value))
+        value = cast->getOperand(0);
+    return value;
 }
 
 // Of the kernel: they are loaded from the block of all arguments.
 bool is_number_argument(const llvm::Value& value) {
-    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&without_casts(value));
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(without_casts(&value));
     if (load == nullptr || !load->getType()->isIntegerTy())
         return false;
     const auto* const parameter = llvm::dyn_cast<llvm::Argument>(llvm::getUnderlyingObject(load->getPointerOperand()));
