@@ -26,6 +26,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <iterator>
 
 namespace polder::compiler {
 
@@ -253,14 +254,21 @@ private:
         return (key ? load_preference(*key) : std::nullopt).value_or(Preference{});
     }
 
+    // Those forms, and then the others, each in their order.
+    static void put_first(std::vector<Form>& forms, const std::function<bool(Form)>& is_first) {
+        std::vector<Form> sorted;
+        for (const bool first : {true, false})
+            std::ranges::copy_if(forms, std::back_inserter(sorted), [&](Form form) { return is_first(form) == first; });
+        forms = std::move(sorted);
+    }
+
     // The object of the best form, with the forms that are worth measuring beside it.
     Result<KernelObject> make_best_object(const KernelInfo& kernel, CodeVersion version) {
         version.form = Form::planned;
         POLDER_ASSIGN(planned, make_object(kernel, version));
         const Preference kept = preference(kernel, version);
         // Processes that end early measure other forms than those before them.
-        std::ranges::stable_partition(planned.other_forms,
-                                      [&](Form form) { return (kept.measured & bit_of(form)) == 0; });
+        put_first(planned.other_forms, [&](Form form) { return (kept.measured & bit_of(form)) == 0; });
         version.form = kept.form;
         const auto found = std::ranges::find(planned.other_forms, version.form);
         if (found == planned.other_forms.end())
@@ -270,7 +278,7 @@ private:
             return planned;
         // The planned code comes first: what was measured may have been wrong, or another computer's.
         *found = Form::planned;
-        std::ranges::stable_partition(planned.other_forms, [](Form form) { return form == Form::planned; });
+        put_first(planned.other_forms, [](Form form) { return form == Form::planned; });
         best->other_forms = std::move(planned.other_forms);
         // The sizes of work-groups do not depend on what was measured.
         best->vector_width = planned.vector_width;
