@@ -1,18 +1,17 @@
 // Halves that are rounded and then converted to int, compiled for a processor with AVX512-FP16, which the machine that tests need not have.
 #include "llvm_compat.h"
 #include "machine/host.h"
+#include "parsed_ir.h"
 #include "targets/host/half_rounding.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -43,9 +42,8 @@ size_t count(const std::string& in, const std::string& what) {
 TEST(HalfRounding, BeforeAConversionToInt_IsKept) {
     ASSERT_NE(create_host_target_machine(), nullptr);  // registers the targets
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-    ASSERT_NE(module, nullptr) << problem.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
+    ASSERT_NE(module, nullptr);
     std::string error;
     const llvm::Triple triple("x86_64-unknown-linux-gnu");
     const llvm::Target* const target = compat::lookup_target(triple, error);
@@ -76,9 +74,7 @@ unsigned roundings_of_halves(const char* processor) {
     target.features.clear();
     const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
     unsigned count = 0;
     for (llvm::Function& function : *module) {
         if (!function.isDeclaration())

@@ -1,14 +1,13 @@
 // Comparisons whose bits are shuffled become comparisons of shuffled values.
 #include "compiler_support.h"
+#include "parsed_ir.h"
 #include "targets/host/mask_shuffles.h"
 
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <vector>
 
@@ -22,9 +21,7 @@ struct Counts {
 // What is left of the function `f` of `text`.
 Counts after_pass(const char* text) {
     llvm::LLVMContext context;
-    llvm::SMDiagnostic error;
-    const auto module = llvm::parseAssemblyString(text, error, context);
-    EXPECT_NE(module, nullptr) << error.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
     Counts counts;
     if (!module)
         return counts;

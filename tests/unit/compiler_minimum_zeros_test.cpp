@@ -1,30 +1,22 @@
 // fmin and fmax: they return the other operand when one is a NaN, and either of two zeros. In chains, only the minimum waits for the one before.
 #include "compiler_support.h"
 #include "machine/host.h"
+#include "parsed_ir.h"
 #include "targets/host/masked_minimums.h"
 #include "targets/host/minimum_zeros.h"
 
 #include <cmath>
 #include <limits>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <vector>
 
 namespace polder::compiler::test {
 namespace {
-
-std::unique_ptr<llvm::Module> parsed(const char* text, llvm::LLVMContext& context) {
-    llvm::SMDiagnostic error;
-    auto module = llvm::parseAssemblyString(text, error, context);
-    EXPECT_NE(module, nullptr) << error.getMessage().str();
-    return module;
-}
 
 TEST(MinimumZeros, OfAllWidths_HaveNoOrder) {
     const char* text = R"(

@@ -1,15 +1,14 @@
 // Products with powers of two, compiled for processors that have an instruction for them and for one that has not.
 #include "machine/host.h"
+#include "parsed_ir.h"
 #include "targets/host/power_scaling.h"
 
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Target/TargetMachine.h>
 #include <map>
 
@@ -53,9 +52,7 @@ std::map<std::string, unsigned> scaled_for(const char* processor) {
     target.features.clear();
     const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
     if (!module)
         return {};
     std::map<std::string, unsigned> counts;

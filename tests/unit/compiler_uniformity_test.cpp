@@ -1,15 +1,14 @@
 // Uniformity of functions with very many branches that vary: what varies behind them, and that the analysis ends in the time of the test, which quadratic time
 // would exceed.
+#include "parsed_ir.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 
 #include <gtest/gtest.h>
 #include <llvm/Analysis/LoopInfo.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Support/SourceMgr.h>
 #include <memory>
 #include <set>
 #include <string>
@@ -20,9 +19,7 @@ namespace {
 // The names of the phis that vary when the argument %v does.
 std::set<std::string> varying_phis(const std::string& text) {
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = compiler::test::parsed(text, context);
     if (!module)
         return {};
     llvm::Function& function = *module->getFunction("f");

@@ -1,15 +1,14 @@
 // Integer divisions of a kernel's own vectors, without lanes.
 #include "compiler_support.h"
+#include "parsed_ir.h"
 #include "targets/host/vector_division.h"
 
 #include <cstdint>
 #include <limits>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <random>
 #include <vector>
@@ -21,9 +20,7 @@ unsigned divisions_after_pass(const std::string& type, const std::string& operat
     const std::string text =
         "define " + type + " @f(" + type + " %a, " + type + " %b) {\n %r = " + operation + "\n ret " + type + " %r\n}";
     llvm::LLVMContext context;
-    llvm::SMDiagnostic error;
-    const auto module = llvm::parseAssemblyString(text, error, context);
-    EXPECT_NE(module, nullptr) << error.getMessage().str();
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
     llvm::Function& function = *module->getFunction("f");
     divide_vectors(function);
     EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));

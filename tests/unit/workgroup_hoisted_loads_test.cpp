@@ -1,13 +1,12 @@
 // load_in_loops, on IR as LLVM's passes leave it: elements of a tile that are loaded and repeated in all lanes before a loop.
 
+#include "parsed_ir.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
 #include <gtest/gtest.h>
-#include <llvm/AsmParser/Parser.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
-#include <llvm/Support/SourceMgr.h>
 #include <string>
 
 namespace polder::compiler::workgroup {
@@ -48,9 +47,7 @@ unsigned moved(const Tile& tile) {
                              "declare void @unknown()\n!0 = distinct !{!0, !1}\n!1 = !{" +
                              tile.properties + "}\n";
     llvm::LLVMContext context;
-    llvm::SMDiagnostic problem;
-    const auto module = llvm::parseAssemblyString(text, problem, context);
-    EXPECT_TRUE(module) << problem.getMessage().str() << "\n" << text;
+    const std::unique_ptr<llvm::Module> module = compiler::test::parsed(text, context);
     if (!module)
         return 0;
     llvm::LoopAnalysisManager loops;
