@@ -43,7 +43,7 @@ TEST(ElementChanges, HaveTheResultsOfEachOperation) {
     std::vector<uint16_t> numbers(size_t{items} * bins, 1000), expected_numbers = numbers;
     for (size_t k = 0; k < rounds; ++k)
         for (size_t i = 0; i < items; ++i) {
-            const size_t place = values[k * items + i] % bins * items + i;
+            const size_t place = size_t{values[k * items + i] % bins} * items + i;
             ++expected_counts[place];
             const uint32_t next = values[k * items + (i + 1) % items];
             uint16_t& number = expected_numbers[place];
@@ -62,6 +62,40 @@ TEST(ElementChanges, HaveTheResultsOfEachOperation) {
         ASSERT_EQ(program.prepare("others", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
         program.run(range, Arguments().add(values.data()).add(own_numbers.data()).add(rounds));
         EXPECT_EQ(own_numbers, expected_numbers);
+    }
+}
+
+// What is changed is the element before the other store, which may be to the same place.
+TEST(ElementChanges, WithAStoreBetween_AreNotOnePiece) {
+    Compiled program(R"(
+        kernel void k(global const uchar* values, global uchar* counts, uint n) {
+            const uint i = get_global_id(0), items = get_global_size(0);
+            for (uint k = 0; k < n; ++k) {
+                global uchar* const place = counts + (values[k * items + i] % 4 * items + i);
+                global uchar* const other = counts + (values[k * items + i] / 4 % 4 * items + i);
+                const uchar before = *place;
+                *other = 5;
+                *place = before + 1;
+            }
+        })");
+    constexpr uint32_t items = 64, rounds = 30, bins = 4;
+    std::vector<uint8_t> values(size_t{items} * rounds), expected(size_t{items} * bins, 100);
+    for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<uint8_t>(i * 2654435761U >> 13);
+    for (size_t k = 0; k < rounds; ++k)
+        for (size_t i = 0; i < items; ++i) {
+            const uint32_t value = values[k * items + i];
+            uint8_t& place = expected[size_t{value % bins} * items + i];
+            const uint8_t before = place;
+            expected[size_t{value / bins % bins} * items + i] = 5;
+            place = static_cast<uint8_t>(before + 1);
+        }
+    for (const Lanes lanes : {Lanes::wherever_possible, Lanes::where_they_pay}) {
+        std::vector<uint8_t> counts(size_t{items} * bins, 100);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        program.run({.dimensions = 1, .global = {items, 1, 1}, .local = {32, 1, 1}},
+                    Arguments().add(values.data()).add(counts.data()).add(rounds));
+        EXPECT_EQ(counts, expected);
     }
 }
 

@@ -48,17 +48,33 @@ TEST(OwnVectors, ThatAreLoadedApart_AreFasterThanLanes) {
     program.run(
         {1, {width / 4 * height, 1, 1}, {32, 1, 1}},
         Arguments().add(out.data()).add(in.data()).add(weights.data()).add(int{taps}).add(int{width}).add(int{height}));
+    const auto element = [](const std::vector<float>& of, int at) { return of[static_cast<size_t>(at)]; };
     const auto expected = [&](int x, int y, int channel) {
         float sum = 0;
         for (int t = 0; t < taps * taps; ++t)
             if (const int at_x = x + t % taps - 1, at_y = y + t / taps - 1;
                 at_x >= 0 && at_x < width && at_y >= 0 && at_y < height)
-                sum += in[static_cast<size_t>((at_y * width + at_x) * 4 + channel)] *
-                       weights[static_cast<size_t>((y * taps * taps + t) * 4 + channel)];
+                sum += element(in, (at_y * width + at_x) * 4 + channel) *
+                       element(weights, (y * taps * taps + t) * 4 + channel);
         return sum;
     };
     for (int i = 0; i < static_cast<int>(out.size()); ++i)
         ASSERT_EQ(out[static_cast<size_t>(i)], expected(i / 4 % width, i / 4 / width, i % 4)) << i;
+}
+
+// 20 work-items are a vector of 16 and four that run one by one.
+TEST(OwnVectors, AndLanesAreComparedWithTheWorkItemsThatAreLeftOver) {
+    Compiled program(R"(
+        kernel void k(global float4* out, global const float4* in) {
+            const size_t i = get_global_id(0);
+            out[i] = in[i] * in[i] + 1.0f;
+        })",
+                     processor_with_512_bits);
+    const auto estimate_for = [&](uint64_t items) {
+        EXPECT_EQ(program.prepare("k", true, {items, 1, 1}, WorkGroupOptions::Ends::whole), "");
+        return program.result().lanes.estimate;
+    };
+    EXPECT_GT(estimate_for(20), 1.2 * estimate_for(32));
 }
 
 }  // namespace

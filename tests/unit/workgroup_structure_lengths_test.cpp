@@ -137,5 +137,26 @@ TEST(StructureLengths, HaveTheResultsOfEachLength) {
     }
 }
 
+// Indices of 32 bits that wrap around to 0 in the 21st work-item: the ones before are not in the buffer.
+TEST(StructureLengths, OfIndicesThatWrapAround_AreRight) {
+    Compiled program(R"(
+        kernel void k(global const int* in, global int* out, uint length, uint first) {
+            const uint x = get_global_id(0), place = first + x * length;
+            if (place < 400)
+                out[place] = in[place] + 3 * in[place + 1] + 5 * in[place + 2];
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "items.x.length")) << program.optimised();
+    constexpr uint32_t length = 3, items = 40, wrapping = 20;
+    std::vector<int32_t> in(512), out(512, -1), expected(out);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<int32_t>(i * 2654435761U >> 20);
+    for (size_t place = 0; place < size_t{items - wrapping} * length; place += length)
+        expected[place] = in[place] + 3 * in[place + 1] + 5 * in[place + 2];
+    program.run({.dimensions = 1, .global = {items, 1, 1}, .local = {items, 1, 1}},
+                Arguments().add(in.data()).add(out.data()).add(length).add(0U - wrapping * length));
+    EXPECT_EQ(out, expected);
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -67,10 +67,12 @@ unsigned change_elements_in_one_piece(const LanePlan& plan, const LaneShapes& sh
     for (const auto& [store, load] : changes) {
         auto* const change = llvm::cast<llvm::BinaryOperator>(store->getValueOperand());
         llvm::Value* const other = change->getOperand(change->getOperand(0) == load ? 1 : 0);
-        auto* const whole =
-            new llvm::AtomicRMWInst(*operation_of(*change, *load), store->getPointerOperand(), other,
-                                    std::min(load->getAlign(), store->getAlign()), llvm::AtomicOrdering::Monotonic,
-                                    llvm::SyncScope::SingleThread, store->getIterator());
+        const std::optional<llvm::AtomicRMWInst::BinOp> operation = operation_of(*change, *load);
+        if (!operation)
+            continue;  // never: load_before() has asked
+        auto* const whole = new llvm::AtomicRMWInst(
+            *operation, store->getPointerOperand(), other, std::min(load->getAlign(), store->getAlign()),
+            llvm::AtomicOrdering::Monotonic, llvm::SyncScope::SingleThread, store->getIterator());
         whole->setMetadata(local_atomic_mark, llvm::MDNode::get(whole->getContext(), {}));
         whole->setDebugLoc(store->getDebugLoc());
         store->eraseFromParent();

@@ -154,7 +154,7 @@ void Uniformity::diverge(llvm::BasicBlock& block) {
         if (todo.size() == 1 && paths.size() > blocks_to_search) {
             if (all_paths_meet(block, *next, paths, loops_))
                 return;
-            blocks_to_search = 2 * paths.size();
+            blocks_to_search = size_t{2} * paths.size();
         }
         todo.erase(todo.begin());
         const unsigned current = paths[next];
