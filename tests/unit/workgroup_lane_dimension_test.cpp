@@ -49,5 +49,20 @@ TEST(LaneDimension, ShortRowsFoundByDivision_AreNotLanes) {
     EXPECT_EQ(program.result().lanes.dimension, 1U);
 }
 
+// 20 work-items are a vector of 16 and four that run one by one.
+TEST(LanesEstimate, CountsTheWorkItemsThatAreLeftOver) {
+    Compiled program(R"(
+        kernel void k(global float* out, global const float* in) {
+            const size_t i = get_global_id(0);
+            out[i] = in[i] * in[i] + 1.0f;
+        })",
+                     processor_with_512_bits);
+    const auto estimate_for = [&](uint64_t items) {
+        EXPECT_EQ(program.prepare("k", true, {items, 1, 1}, WorkGroupOptions::Ends::whole), "");
+        return program.result().lanes.estimate;
+    };
+    EXPECT_GT(estimate_for(20), 1.2 * estimate_for(32));
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test
