@@ -5,8 +5,6 @@
 namespace polder::runtime {
 namespace {
 
-// The private values of larger groups no longer fit the nearest cache where they live across barriers.
-constexpr uint64_t group_target_max = 256;
 // Kernels that cannot notice the size have no barriers. Beginning a group takes as long as some vectors of a short kernel.
 constexpr uint64_t unseen_target_max = 1024;
 // Where work-items take different times, large groups end at different times, so there should be more of them.
@@ -64,8 +62,8 @@ Size3 choose_local_size(const Size3& global, const LocalSizeRules& rules) {
     const uint64_t share = total / (groups_per_unit * rules.compute_units);
     const uint64_t target_max =
         rules.shape == LocalSizeRules::Shape::unseen
-            ? std::clamp(total / (groups_per_unit_of_large * rules.compute_units), group_target_max, unseen_target_max)
-            : group_target_max;
+            ? std::clamp(total / (groups_per_unit_of_large * rules.compute_units), usual_group_items, unseen_target_max)
+            : usual_group_items;
     uint64_t left = std::clamp(share, std::min<uint64_t>(rules.preferred_multiple, rules.group_max),
                                std::max<uint64_t>(1, std::min(target_max, rules.group_max)));
     Size3 local{1, 1, 1};

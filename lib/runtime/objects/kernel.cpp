@@ -72,8 +72,6 @@ void request_early_code(const Kernel& kernel, const std::vector<KernelOnDevice>&
 
 // In smaller groups, the time for calling the group is noticeable compared with that of its work-items.
 constexpr uint64_t items_worth_a_group = 64;
-// The size of groups that choose_local_size chooses for large launches.
-constexpr uint64_t usual_items = 256;
 
 uint64_t items_of(const Size3& size) { return size[0] * size[1] * size[2]; }
 
@@ -311,7 +309,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
     POLDER_ASSIGN(loaded, code_before_groups(on, launched));
     // The size that was chosen before it was known that the kernel cannot notice it may become larger.
     const bool is_own_choice =
-        items_of(local) == usual_items &&
+        items_of(local) == usual_group_items &&
         local == choose(on.work_groups == BuiltModule::WorkGroups::any ? LocalSizeRules::Shape::any
                                                                        : LocalSizeRules::Shape::uniform,
                         on, device, *loaded, global);

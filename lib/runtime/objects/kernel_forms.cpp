@@ -57,9 +57,7 @@ bool KernelForms::is_surely_slow(const One& one) const {
 }
 
 void KernelForms::make(One& one) const {
-    compiler::CodeVersion version = version_;
-    version.form = one.form;
-    if (const Result<const driver::KernelCode*> made = executable_.code(kernel_.name, version))
+    if (const Result<const driver::KernelCode*> made = executable_.code(kernel_.name, version_of(one.form)))
         one.code = std::get_if<driver::HostCode>(*made);
     one.is_made.store(true, std::memory_order_release);
 }
@@ -71,16 +69,16 @@ std::optional<const driver::HostCode*> KernelForms::made(size_t form) const {
     return one.is_made.load(std::memory_order_acquire) ? std::optional{one.code} : std::nullopt;
 }
 
-compiler::CodeVersion KernelForms::version_of(size_t form) const {
+compiler::CodeVersion KernelForms::version_of(compiler::Form form) const {
     compiler::CodeVersion version = version_;
-    version.form = forms_[form]->form;
+    version.form = form;
     return version;
 }
 
 // Both write a small file at once: a request behind a compilation would be dropped if the process ends.
 void KernelForms::settled(size_t form) {
     try {
-        executable_.prefer(kernel_.name, version_of(form));
+        executable_.prefer(kernel_.name, version_of(forms_[form]->form));
     } catch (const std::bad_alloc&) {  // a later process measures again
     }
 }
@@ -89,7 +87,7 @@ void KernelForms::measured(size_t form, float time) {
     if (forms_[form]->form == compiler::Form::two_vectors)
         two_vectors_are_slow_.store(time > slow, std::memory_order_relaxed);
     try {
-        executable_.note_measured(kernel_.name, version_of(form));
+        executable_.note_measured(kernel_.name, version_of(forms_[form]->form));
     } catch (const std::bad_alloc&) {
     }
 }

@@ -34,7 +34,7 @@ private:
     KernelForms(DeviceCode& code, compiler::Executable& executable, const compiler::KernelInfo& kernel,
                 compiler::CodeVersion version, const std::vector<compiler::Form>& forms, uint64_t making_ns);
     void make(One& one) const;
-    [[nodiscard]] compiler::CodeVersion version_of(size_t form) const;
+    [[nodiscard]] compiler::CodeVersion version_of(compiler::Form form) const;
     [[nodiscard]] bool is_surely_slow(const One& one) const;
 
     DeviceCode& code_;

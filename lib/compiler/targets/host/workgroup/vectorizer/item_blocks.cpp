@@ -4,6 +4,8 @@
 // of a loop begin at multiples of their lanes, so this must hold for the base of the number alone. Bases that come from the launch, such as the
 // group's first id, are checked before the loop (LaneShapes::assumed_aligned): groups of 32, 64 or 256 work-items pass. Other bases are not taken,
 // because the scalar loop would run for most of their values. Within a block all quotients are the same, and remainders have the number's step.
+#include "item_blocks.h"
+
 #include "differing_bits.h"
 #include "index_bases.h"
 #include "lane_shape.h"
@@ -88,6 +90,15 @@ bool is_of_launch(const llvm::Value& value) {
 }
 
 }  // namespace
+
+bool have_divisions_into_blocks(llvm::ArrayRef<llvm::BasicBlock*> code) {
+    return llvm::any_of(code, [](const llvm::BasicBlock* block) {
+        return llvm::any_of(*block, [](const llvm::Instruction& instruction) {
+            const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
+            return operation != nullptr && as_division(*operation).has_value();
+        });
+    });
+}
 
 // The number's base. A number that was cut to 32 bits has the lower bits of the longer one.
 llvm::Value* LaneShapes::base_of_low_bits(const llvm::Value* number) const {

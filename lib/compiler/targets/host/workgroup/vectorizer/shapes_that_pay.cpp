@@ -1,6 +1,7 @@
 #include "shapes_that_pay.h"
 
 #include "increments.h"
+#include "item_blocks.h"
 #include "lane_cost.h"
 
 namespace polder::compiler::workgroup {
@@ -39,6 +40,8 @@ Increments increments_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, co
 unsigned lanes_of_blocks_that_pay(llvm::Loop& loop, const llvm::LoopInfo& loops, const LanePlan& plan, unsigned width,
                                   Increments increments, const llvm::TargetTransformInfo& target,
                                   const LaneTarget& prices) {
+    if (!have_divisions_into_blocks(plan.blocks))
+        return width;
     const auto shapes_for = [&](unsigned lanes) {
         return shapes_of(loop, loops, plan, LaneShapes::Certainty::certain, lanes, increments);
     };
