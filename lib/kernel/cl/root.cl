@@ -1,4 +1,4 @@
-// cbrt: 1 / x^(1/3) guessed from the exponent's and mantissa's bits, refined by a series in 1 - x r^3 (twice for doubles), then x r^2
+// cbrt: 1 / x^(1/3) guessed from the exponent's and mantissa's bits, refined by a series in 1 - x r^3 (for doubles also by a step of Newton's), then x r^2
 // with one step of Newton's. Below 1 ulp.
 #include "common.h"
 #include "fma.h"

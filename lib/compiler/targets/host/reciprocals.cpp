@@ -172,6 +172,11 @@ private:
         }
         if (!dividend)
             return fused(start, correction, start);
+        // The root itself: of infinity, NaN.
+        if (dividend == llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0)) {
+            llvm::Value* const product = builder_.CreateFMul(dividend, start);
+            return fused(product, correction, product);
+        }
         return builder_.CreateFMul(builder_.CreateFMul(dividend, start), builder_.CreateFAdd(correction, number(1)));
     }
 
