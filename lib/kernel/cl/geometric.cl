@@ -38,37 +38,38 @@
 EXTREMES(float, int, 23, 86, FLT_MIN, 0x1p+86f, 0x1p-66f)
 EXTREMES(double, long, 52, 563, DBL_MIN, 0x1p+563, 0x1p-514)
 
-// Vectors of zeros are usual: a point's distance to itself.
-#define IS_EXTREME(SUM, SMALLEST, HAS_PARTS) \
-    __builtin_expect(((SUM) < SMALLEST && (HAS_PARTS)) || isinf(SUM), 0)
-#define FUNCTIONS(T, F, SMALLEST, HAS_PARTS, PARTS, SCALED, ...)              \
+// Vectors of zeros are usual: a point's distance to itself. One condition without branches, so that lanes skip all that only extremes need.
+#define IS_EXTREME(SUM, F, BITS, SMALLEST, ALL_BITS)                                                                       \
+    __builtin_expect((as_u##BITS(as_##BITS(SUM) - as_##BITS((F)SMALLEST)) >=                                              \
+                      as_u##BITS(as_##BITS((F)INFINITY) - as_##BITS((F)SMALLEST))) &                                      \
+                         ((BITS)((u##BITS)(ALL_BITS) << 1) != 0), 0)
+#define FUNCTIONS(T, F, BITS, SMALLEST, ALL_BITS, PARTS, SCALED, ...)         \
     BUILTIN F length(T p) {                                                   \
         const F sum = dot(p, p);                                              \
-        if (IS_EXTREME(sum, SMALLEST, HAS_PARTS))                             \
-            return polder_length_of_extremes(sum, __VA_ARGS__);               \
-        return sqrt(sum);                                                     \
+        F result = sqrt(sum);                                                 \
+        if (IS_EXTREME(sum, F, BITS, SMALLEST, ALL_BITS))                     \
+            result = polder_length_of_extremes(sum, __VA_ARGS__);             \
+        return result;                                                        \
     }                                                                         \
     BUILTIN T normalize(T p) {                                                \
         const F sum = dot(p, p);                                              \
-        F inverse = (HAS_PARTS) ? rsqrt(sum) : (F)1;                          \
-        if (IS_EXTREME(sum, SMALLEST, HAS_PARTS)) {                           \
-            inverse = polder_inverse_of_extremes(sum, __VA_ARGS__);           \
-            p = (T)SCALED;                                                    \
-            if (__builtin_expect(inverse < 0, 0)) {                           \
-                p = (T)PARTS;                                                 \
-                inverse = -inverse;                                           \
-            }                                                                 \
+        F inverse = sum == 0 ? (F)1 : rsqrt(sum);                             \
+        if (IS_EXTREME(sum, F, BITS, SMALLEST, ALL_BITS)) {                   \
+            const F found = polder_inverse_of_extremes(sum, __VA_ARGS__);     \
+            p = found < 0 ? (T)PARTS : (T)SCALED;                             \
+            inverse = fabs(found);                                            \
         }                                                                     \
         return p * inverse;                                                   \
     }
 #define PART(F, X) copysign((F)isinf(X), X)
-#define MODERATE(X) moderate_part(sum, X)
-#define FUNCTIONS_OF(F, SMALLEST)                                                                                         \
-    FUNCTIONS(F##2, F, SMALLEST, p.x != 0 || p.y != 0, (PART(F, p.x), PART(F, p.y)), (MODERATE(p.x), MODERATE(p.y)), p.x, p.y, 0, 0) \
-    FUNCTIONS(F##3, F, SMALLEST, p.x != 0 || p.y != 0 || p.z != 0, (PART(F, p.x), PART(F, p.y), PART(F, p.z)),            \
-              (MODERATE(p.x), MODERATE(p.y), MODERATE(p.z)), p.x, p.y, p.z, 0)                                            \
-    FUNCTIONS(F##4, F, SMALLEST, p.x != 0 || p.y != 0 || p.z != 0 || p.w != 0,                                            \
+#define SCALED(X) moderate_part(sum, X)
+#define FUNCTIONS_OF(F, BITS, SMALLEST)                                                                                   \
+    FUNCTIONS(F##2, F, BITS, SMALLEST, as_##BITS(p.x) | as_##BITS(p.y), (PART(F, p.x), PART(F, p.y)),                     \
+              (SCALED(p.x), SCALED(p.y)), p.x, p.y, 0, 0)                                                                 \
+    FUNCTIONS(F##3, F, BITS, SMALLEST, as_##BITS(p.x) | as_##BITS(p.y) | as_##BITS(p.z),                                  \
+              (PART(F, p.x), PART(F, p.y), PART(F, p.z)), (SCALED(p.x), SCALED(p.y), SCALED(p.z)), p.x, p.y, p.z, 0)      \
+    FUNCTIONS(F##4, F, BITS, SMALLEST, as_##BITS(p.x) | as_##BITS(p.y) | as_##BITS(p.z) | as_##BITS(p.w),                 \
               (PART(F, p.x), PART(F, p.y), PART(F, p.z), PART(F, p.w)),                                                   \
-              (MODERATE(p.x), MODERATE(p.y), MODERATE(p.z), MODERATE(p.w)), p.x, p.y, p.z, p.w)
-FUNCTIONS_OF(float, FLT_MIN)
-FUNCTIONS_OF(double, DBL_MIN)
+              (SCALED(p.x), SCALED(p.y), SCALED(p.z), SCALED(p.w)), p.x, p.y, p.z, p.w)
+FUNCTIONS_OF(float, int, FLT_MIN)
+FUNCTIONS_OF(double, long, DBL_MIN)
