@@ -33,6 +33,7 @@ TEST(WideBuiltins, ReplaceTheCommonForm_OnWideProcessors) {
     EXPECT_EQ(symbol_of("_Z3expd"), is_wide() ? "_Z15polder_wide_expd" : "_Z3expd");
     EXPECT_EQ(symbol_of("_Z5ldexpDv16_di"), is_wide() ? "_Z17polder_wide_ldexpDv16_di" : "_Z5ldexpDv16_di");
     EXPECT_EQ(symbol_of("_Z5rsqrtDv3_d"), is_wide() ? "_Z17polder_wide_rsqrtDv3_d" : "_Z5rsqrtDv3_d");
+    EXPECT_EQ(symbol_of("_Z5hypotff"), is_wide() ? "_Z17polder_wide_hypotff" : "_Z5hypotff");
     EXPECT_EQ(symbol_of("_Z5rootnDv4_fDv4_i"), is_wide() ? "_Z17polder_wide_rootnDv4_fDv4_i" : "_Z5rootnDv4_fDv4_i");
 }
 

@@ -75,17 +75,24 @@ bool flags_have_no_effect(const llvm::Instruction& instruction) {
     }
 }
 
-// A reciprocal root that may be approximated, as rsqrt()'s: divide_by_estimates() computes it alike for one number and for vectors.
+// Whether the quotient by a root is its reciprocal, or the root itself.
+bool is_by_own_root(const llvm::Instruction& quotient) {
+    const auto* const root = llvm::dyn_cast<llvm::IntrinsicInst>(quotient.getOperand(1));
+    return root && is_root(*root) &&
+           (llvm::PatternMatch::match(quotient.getOperand(0), llvm::PatternMatch::m_FPOne()) ||
+            quotient.getOperand(0) == root->getArgOperand(0));
+}
+
+// A root or its reciprocal that may be approximated, as rsqrt()'s: divide_by_estimates() computes it alike for one number and for vectors.
 bool is_estimated_root(const llvm::Instruction& instruction) {
     const llvm::FastMathFlags flags = flags_of(instruction);
     const auto is_negated = [](const llvm::User* user) {
         return llvm::cast<llvm::Instruction>(user)->getOpcode() == llvm::Instruction::FNeg;
     };
     return instruction.getOpcode() == llvm::Instruction::FDiv && flags.allowReciprocal() &&
-           is_root(*instruction.getOperand(1)) &&
-           llvm::PatternMatch::match(instruction.getOperand(0), llvm::PatternMatch::m_FPOne()) &&
-           !flags.allowReassoc() && !flags.noNaNs() && !flags.noInfs() && !flags.noSignedZeros() &&
-           !flags.approxFunc() && (llvm::none_of(instruction.users(), is_negated) || !instruction.hasOneUse());
+           is_by_own_root(instruction) && !flags.allowReassoc() && !flags.noNaNs() && !flags.noInfs() &&
+           !flags.noSignedZeros() && !flags.approxFunc() &&
+           (llvm::none_of(instruction.users(), is_negated) || !instruction.hasOneUse());
 }
 
 // Divisions that LLVM makes one lose the flags that only one of them has, so estimated roots are not beside others.
