@@ -14,6 +14,7 @@
 #include "known_arguments.h"
 #include "lane_addresses.h"
 #include "lane_products.h"
+#include "logarithm_limits.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
@@ -196,6 +197,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             separate_even_and_odd(function, even_and_odd_target(function, machine));
         }
         scale_by_instructions(function, machine);
+        choose_limits_of_logarithms(function, machine);
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
         if (options.is_optimized)
