@@ -13,7 +13,7 @@ constexpr uint32_t masks = 0x0900;  // of the exceptions for subnormal operands 
 constexpr uint32_t raised = 0x3f;
 constexpr greg_t single_step = 0x100;
 
-SubnormalCounts counts;
+SubnormalCounts found;
 
 struct Opcode {
     unsigned map;  // 1: behind 0f; 2: behind 0f 38
@@ -38,8 +38,8 @@ unsigned& count_of(Opcode opcode) {
     const bool is_fused = opcode.map == 2 && low >= 6 && (high == 0x9 || high == 0xa || high == 0xb);
     const bool is_product = opcode.map == 1 && (opcode.byte == 0x59 || opcode.byte == 0x5e || opcode.byte == 0x51);
     if (is_fused || is_product)
-        return counts.products;
-    return opcode.map == 2 && (opcode.byte == 0x2c || opcode.byte == 0x2d) ? counts.scalings : counts.others;
+        return found.products;
+    return opcode.map == 2 && (opcode.byte == 0x2c || opcode.byte == 0x2d) ? found.scalings : found.others;
 }
 
 void count_and_step(int, siginfo_t*, void* context) {
@@ -78,13 +78,13 @@ private:
 bool can_count_subnormals() { return true; }
 
 SubnormalCounts count_subnormals(const std::function<void()>& call) {
-    counts = {};
+    found = {};
     const Handler exceptions(SIGFPE, count_and_step), steps(SIGTRAP, enable_again);
     const uint32_t before = _mm_getcsr();
     _mm_setcsr(before & ~(masks | raised));
     call();
     _mm_setcsr(before);
-    return counts;
+    return found;
 }
 
 }  // namespace polder::math
