@@ -4,6 +4,7 @@
 
 #include "analyses.h"
 #include "bitcode_finalizer.h"
+#include "cold_functions.h"
 #include "constant_division.h"
 #include "division_guard.h"
 #include "even_and_odd.h"
@@ -304,6 +305,9 @@ public:
         POLDER_TRY(prepare());
         POLDER_TRY(check_needed());
         times_.end();
+        times_.begin("cold functions");
+        POLDER_TRY(separate_cold());
+        times_.end();
         times_.begin("other optimisation");
         POLDER_TRY(request_.effort == Effort::quick
                        ? optimize_quickly(*module_, *machine_)
@@ -321,8 +325,13 @@ public:
         if (options::leave_compiler_temp_files())
             leave_files(request_.kernel.name, *module_, object);
         result_.stack_bytes = stack_bytes_of(object);
+        size_t bytes = object.size();
+        for (const ColdFunction& function : result_.cold_functions) {
+            result_.stack_bytes += function.stack_bytes;
+            bytes += function.object.size();
+        }
         if (may_have_other_forms())
-            result_.other_forms = other_forms(lanes_, object.size(), has_same_results_);
+            result_.other_forms = other_forms(lanes_, bytes, has_same_results_);
         result_.object = std::move(object);
         return std::move(result_);
     }
@@ -343,6 +352,24 @@ private:
         if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
             machine_->setOptLevel(llvm::CodeGenOptLevel::None);
         return make_work_group_function();
+    }
+
+    // Quick code has few cold functions, and a debugger shows those that are in the kernel's module.
+    Result<void> separate_cold() {
+        if (request_.effort == Effort::quick || !request_.module.options().is_optimized ||
+            !module_->debug_compile_units().empty())
+            return {};
+        const auto make = [this](llvm::Module& module) -> Result<ColdFunction> {
+            PassTimes times;  // of these passes, which are one part of the kernel's times
+            POLDER_TRY(optimize(module, *machine_, request_.module.options(), {}, request_.form, times));
+            POLDER_ASSIGN(object, emit_object(module, machine_.emitter()));
+            const uint64_t stack_bytes = stack_bytes_of(object);
+            return ColdFunction{{}, std::move(object), stack_bytes};
+        };
+        const bool has_loops = request_.form == Form::without_lanes || !options::use_lanes();
+        POLDER_ASSIGN(functions, separate_cold_functions(*module_, has_loops ? "loops" : "", make));
+        result_.cold_functions = std::move(functions);
+        return verified(*module_, "separating cold functions");
     }
 
     Result<void> read() {

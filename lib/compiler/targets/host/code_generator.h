@@ -6,6 +6,7 @@
 // Errors: out_of_resources, with the reason; also when the code is not needed any more (OptionalWork).
 #pragma once
 
+#include "cold_functions.h"
 #include "module/module.h"
 #include "targets/host/workgroup/workgroup.h"
 
@@ -24,6 +25,7 @@ struct KernelObject {
     uint64_t vector_width = 1;
     uint64_t lane_dimension = 0;  // the one whose work-items are lanes
     uint64_t stack_bytes = 0;
+    std::vector<ColdFunction> cold_functions;  // that `object` calls
     std::vector<Form> other_forms;  // worth measuring beside planned code (other_forms.h)
     std::string lanes;  // a text for the user: whether work-items became lanes, or why not
 };

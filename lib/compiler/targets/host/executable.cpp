@@ -3,6 +3,7 @@
 
 #include "builtins/builtins.h"
 #include "code_generator.h"
+#include "cold_functions.h"
 #include "crash_guard.h"
 #include "files/cache.h"
 #include "files/paths.h"
@@ -34,7 +35,7 @@ template <Same<KernelObject> T>
 auto fields_of(T& kernel) {
     return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
                     kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.stack_bytes,
-                    kernel.lanes, kernel.other_forms);
+                    kernel.lanes, kernel.cold_functions, kernel.other_forms);
 }
 
 // What earlier processes have found.
@@ -155,6 +156,7 @@ public:
 
 private:
     struct Entry {
+        std::vector<std::shared_ptr<const LoadedObject>> cold_functions;
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
         unsigned lane_dimension = 0;
@@ -296,10 +298,16 @@ private:
         const size_t object_hash = std::hash<std::string>{}(object.object);
         if (is_best_code(kernel, version, object_hash))
             return fail(Status::invalid_value, "kernel " + kernel.name + " has the same code in this form");
-        auto loaded = load_object(object.object, object.entry);
+        Entry entry;
+        std::vector<NamedAddress> symbols;
+        for (const ColdFunction& function : object.cold_functions) {
+            POLDER_ASSIGN(cold, load_cold_function(function));
+            symbols.push_back({function.symbol, cold->address()});
+            entry.cold_functions.push_back(std::move(cold));
+        }
+        auto loaded = load_object(object.object, object.entry, symbols);
         if (!loaded)
             return fail(loaded.error());
-        Entry entry;
         entry.code = driver::HostCode{.function = reinterpret_cast<WorkGroupFunction>((*loaded)->address()),
                                       .local_bytes = object.local_bytes,
                                       .scratch_bytes_per_work_item = object.scratch_bytes_per_work_item,

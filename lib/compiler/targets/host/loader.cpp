@@ -1,5 +1,5 @@
 // JITLink calls the functions of class ObjectLinking while it links one object, all on the calling thread. Symbols are resolved by
-// runtime_symbols.h. For a debugger, a copy of the ELF file gets the addresses of the loaded sections.
+// runtime_symbols.h, after those of other objects. For a debugger, a copy of the ELF file gets the addresses of the loaded sections.
 #include "loader.h"
 
 #include "crash_guard.h"
@@ -8,6 +8,7 @@
 
 #include <base/log.h>
 
+#include <algorithm>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/MemoryBuffer.h>
@@ -95,8 +96,9 @@ std::string debugger_copy(llvm::MemoryBufferRef object, jitlink::LinkGraph& grap
 // JITLink calls these functions while it links one object, all on the calling thread.
 class ObjectLinking final : public jitlink::JITLinkContext {
 public:
-    ObjectLinking(llvm::MemoryBufferRef object, const std::string& entry, JitObject& result, llvm::Error& error)
-        : JITLinkContext(nullptr), object_(object), entry_(entry), result_(result), error_(error) {}
+    ObjectLinking(llvm::MemoryBufferRef object, const std::string& entry, std::span<const NamedAddress> others,
+                  JitObject& result, llvm::Error& error)
+        : JITLinkContext(nullptr), object_(object), entry_(entry), others_(others), result_(result), error_(error) {}
 
     jitlink::JITLinkMemoryManager& getMemoryManager() override { return memory_manager(); }
 
@@ -106,7 +108,7 @@ public:
                 std::unique_ptr<jitlink::JITLinkAsyncLookupContinuation> continuation) override {
         jitlink::AsyncLookupResult found;
         for (const auto& [name, flags] : symbols) {
-            void* address = runtime_symbol(std::string_view{*name});
+            void* address = address_of(std::string_view{*name});
             if (address == nullptr && flags == jitlink::SymbolLookupFlags::RequiredSymbol) {
                 continuation->run(llvm::createStringError("the kernel's code needs the unknown symbol " + *name));
                 return;
@@ -133,14 +135,21 @@ public:
     }
 
 private:
+    [[nodiscard]] void* address_of(std::string_view name) const {
+        const auto found = std::ranges::find(others_, name, &NamedAddress::symbol);
+        return found == others_.end() ? runtime_symbol(name) : found->address;
+    }
+
     const llvm::MemoryBufferRef object_;
     const std::string& entry_;
+    const std::span<const NamedAddress> others_;
     JitObject& result_;
     llvm::Error& error_;
     std::string debugger_copy_;
 };
 
-llvm::Error link(std::string_view object, const std::string& entry, JitObject& result) {
+llvm::Error link(std::string_view object, const std::string& entry, std::span<const NamedAddress> others,
+                 JitObject& result) {
     const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), entry);
     // JITLink keeps names of symbols for longer than the graph, and destroying a name writes to its pool. So the pool must live longest.
     const auto names = std::make_shared<orc::SymbolStringPool>();
@@ -150,18 +159,19 @@ llvm::Error link(std::string_view object, const std::string& entry, JitObject& r
     llvm::Error error = llvm::Error::success();
     {
         const llvm::ErrorAsOutParameter is_written(&error);
-        jitlink::link(std::move(*graph), std::make_unique<ObjectLinking>(buffer, entry, result, error));
+        jitlink::link(std::move(*graph), std::make_unique<ObjectLinking>(buffer, entry, others, result, error));
     }
     return error;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<LoadedObject>> load_object(std::string_view object, const std::string& entry) {
+Result<std::unique_ptr<LoadedObject>> load_object(std::string_view object, const std::string& entry,
+                                                  std::span<const NamedAddress> others) {
     auto loaded = std::make_unique<JitObject>();
     std::string failure;
     const auto crash = run_guarded([&] {
-        if (llvm::Error error = link(object, entry, *loaded))
+        if (llvm::Error error = link(object, entry, others, *loaded))
             failure = llvm::toString(std::move(error));
     });
     if (crash || !failure.empty())

@@ -43,6 +43,8 @@ bool is_too_long_to_number(const llvm::BasicBlock& block) {
     return block.size() > PassGate::numbered_instructions_max && is_long(block);
 }
 
+bool is_over_items(const llvm::Loop& loop) { return llvm::findOptionMDForLoop(&loop, workgroup::items_tag) != nullptr; }
+
 bool is_row(const llvm::Loop& loop) { return llvm::findOptionMDForLoop(&loop, workgroup::single_row_tag) != nullptr; }
 
 // Whether `loop` counts rows of work-items whose code neither depends on the row nor has loops: most often there is one row.
@@ -78,9 +80,7 @@ llvm::SmallVector<const llvm::Function*> running_functions(const llvm::Module& m
 bool has_loops_of_kernel(const llvm::Function& function) {
     llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
     const llvm::LoopInfo loops(dominators);
-    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) {
-        return llvm::findOptionMDForLoop(loop, workgroup::items_tag) == nullptr;
-    });
+    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return !is_over_items(*loop); });
 }
 
 // The number of instructions of the shortest innermost loop of the module's functions; nothing without loops.
@@ -144,6 +144,11 @@ constexpr std::array<llvm::StringRef, 18> passes_for_loops_of_kernels{"Aggressiv
                                                                       "SCCPPass",
                                                                       "TailCallElimPass"};
 
+// These passes look for conditions that hold where a loop is entered, in all blocks before it: between hundreds of barriers that takes quadratic time.
+// Loops over work-items have the form already that they would make.
+constexpr std::array<llvm::StringRef, 3> passes_on_entries{"IndVarSimplifyPass", "LoopDeletionPass",
+                                                           "LoopIdiomRecognizePass"};
+
 }  // namespace
 
 bool has_long_block(const llvm::Module& module) {
@@ -166,6 +171,8 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) const {
+    if (loops_ > loops_max && llvm::is_contained(passes_on_entries, pass) && loop.isInnermost() && is_over_items(loop))
+        return false;
     return should_run(pass) && (pass != "SimpleLoopUnswitchPass" || !is_plain_row(loop));
 }
 

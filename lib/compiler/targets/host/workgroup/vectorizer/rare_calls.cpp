@@ -6,6 +6,7 @@
 // (decision 136).
 #include "rare_calls.h"
 
+#include "machine/retarget.h"
 #include "values_in_memory.h"
 
 #include <llvm/IR/Module.h>
@@ -52,6 +53,8 @@ private:
         function.addFnAttr(llvm::Attribute::NoUnwind);
         function.addFnAttr(saves_registers_attribute);
         function.addFnAttr(rare_lanes_attribute, std::to_string(lanes_));
+        if (callee_.hasFnAttribute(builtin_attribute))
+            function.addFnAttr(builtin_attribute);
         for (const auto kind : {llvm::Attribute::WillReturn, llvm::Attribute::Convergent, llvm::Attribute::NoSync})
             if (callee_.hasFnAttribute(kind))
                 function.addFnAttr(kind);

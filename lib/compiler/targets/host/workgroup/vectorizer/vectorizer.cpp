@@ -18,10 +18,10 @@
 #include "row_loops.h"
 #include "shapes_that_pay.h"
 #include "structure_lengths.h"
+#include "unfinished_loops.h"
 #include "vector_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
-#include <llvm/Analysis/PostDominators.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -31,11 +31,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-bool is_tagged(const llvm::Loop& loop, const char* tag) {
-    const llvm::MDNode* id = loop.getLoopID();
-    return id && llvm::GetUnrollMetadata(const_cast<llvm::MDNode*>(id), tag);
-}
 
 // Whether LLVM could merge accesses of the loop across another one that must stay between them. Its loop vectorizer forms interleave
 // groups, which move accesses whose addresses differ by a constant. When a loop's accesses are marked as parallel, it checks
@@ -94,13 +89,6 @@ bool is_mostly_double(const llvm::Loop& loop) {
     return 4 * doubles > all;
 }
 
-llvm::SmallVector<llvm::Loop*> tagged_loops(const llvm::LoopInfo& loops, const char* tag = work_item_loop_tag) {
-    llvm::SmallVector<llvm::Loop*> tagged;
-    llvm::copy_if(loops.getLoopsInPreorder(), std::back_inserter(tagged),
-                  [&](const llvm::Loop* loop) { return is_tagged(*loop, tag); });
-    return tagged;
-}
-
 // Lanes must gain this much more than explicit vectors save: the estimate counts a shuffle of bytes as one instruction, but it takes
 // several on processors without VBMI.
 constexpr double least_gain = 1.1;
@@ -147,6 +135,7 @@ struct Outcome {
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
     bool skips = false;  // the loop has another around it that only evaluates guards (skip_idle_items)
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
+    bool is_divided = false;  // there are loops and blocks that the analyses do not know
 };
 
 // The part of the work-items that is left over by vectors of this width, and runs one by one; 0 where it is not known.
@@ -157,13 +146,13 @@ double part_left_over(const LanePlan& plan, unsigned width) {
     return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
 }
 
-Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators,
-                  const llvm::TargetTransformInfo& target, unsigned width, const WorkGroupOptions& options,
-                  const LaneTarget& prices, double saved) {
+Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
+                  unsigned width, const WorkGroupOptions& options, const LaneTarget& prices, double saved) {
     if (instruction_count(loop) > lane_instructions_max)
         return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
-    const llvm::PostDominatorTree post_dominators(*loop.getHeader()->getParent());
-    auto plan = plan_lanes(loop, loops, post_dominators, width);
+    llvm::LoopInfo& loops = unfinished.loops();
+    llvm::DominatorTree& dominators = unfinished.dominators();
+    auto plan = plan_lanes(loop, loops, unfinished.post_dominators(), width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
     const Increments increments = options.lanes == Lanes::where_they_pay
@@ -189,7 +178,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
         outcome.work = outcome.one_by_one = one_by_one;
         outcome.in_lanes = in_lanes;
         if (!is_tagged(loop, idle_items_tag) && skip_idle_items(*plan, shapes, accesses, vectors_that_ask * width))
-            outcome.skips = true;
+            outcome.skips = outcome.is_divided = true;
         if (outcome.skips)
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
@@ -198,7 +187,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     // A loop that evaluates guards is too short to be divided.
     if ((!is_tagged(loop, idle_items_tag) && separate_passing_items(*plan, shapes, width, prices.masks)) ||
         unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
-        return {.kind = Outcome::Kind::vectorized, .comes_again = true};
+        return {.kind = Outcome::Kind::vectorized, .comes_again = true, .is_divided = true};
     }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned wanted = is_rest                ? 1
@@ -218,7 +207,7 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     const unsigned lanes = width * vectors;
     if (vectors > 1 && !plan->privates.empty()) {
         // Private variables are laid out for all lanes.
-        const auto wide_plan = plan_lanes(loop, loops, post_dominators, lanes);
+        const auto wide_plan = plan_lanes(loop, loops, unfinished.post_dominators(), lanes);
         const LaneShapes wide_shapes =
             shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, of_blocks * vectors, increments);
         const LaneShapes wide_guesses =
@@ -232,19 +221,17 @@ Outcome vectorize(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& 
     return outcome;
 }
 
-// Tries one tagged loop; nothing when there is none.
-std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::TargetTransformInfo& target, unsigned width,
-                                     const WorkGroupOptions& options, const LaneTarget& prices, ExplicitVectors vectors,
-                                     double saved) {
-    llvm::DominatorTree dominators(function);
-    llvm::LoopInfo loops(dominators);
-    const auto tagged = tagged_loops(loops);
-    if (tagged.empty())
+// Tries one loop; nothing when there is none.
+std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
+                                     unsigned width, const WorkGroupOptions& options, const LaneTarget& prices,
+                                     ExplicitVectors vectors, double saved) {
+    llvm::Loop* const first = unfinished.next();
+    if (first == nullptr)
         return std::nullopt;
-    llvm::Loop& loop = *tagged.front();
+    llvm::Loop& loop = *first;
     prepare_loop(loop);
     const unsigned whole =
-        vectors == ExplicitVectors::whole ? lanes_of_whole_vectors(loop, loops, prices.register_words) : 0;
+        vectors == ExplicitVectors::whole ? lanes_of_whole_vectors(loop, unfinished.loops(), prices.register_words) : 0;
     const unsigned lane_count = whole > 0                ? std::min(width, whole)
                                 : is_mostly_double(loop) ? std::max(width / 2, 2U)
                                                          : width;
@@ -252,7 +239,7 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
     const bool is_copy = is_tagged(loop, unguarded_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
-        outcome = vectorize(loop, loops, dominators, target, lane_count, options, prices, saved);
+        outcome = vectorize(loop, unfinished, target, lane_count, options, prices, saved);
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;
@@ -260,6 +247,8 @@ std::optional<Outcome> vectorize_one(llvm::Function& function, const llvm::Targe
         leave_out_idle_end(loop);
     if (!outcome.comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
+    if (outcome.is_divided)
+        unfinished.forget_analyses();
     return outcome;
 }
 
@@ -280,7 +269,7 @@ void restore(llvm::Function& function, llvm::Function& as_written) {
     take_body(function, as_written);
     llvm::DominatorTree dominators(function);
     const llvm::LoopInfo loops(dominators);
-    for (llvm::Loop* loop : tagged_loops(loops)) {
+    for (llvm::Loop* loop : tagged_loops(loops, work_item_loop_tag)) {
         leave_out_idle_end(*loop);
         retire(*loop, LeftToLlvm::no);
     }
@@ -352,8 +341,9 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
     Form form;
     LaneReport& report = form.report;
     double in_lanes = 0;
+    UnfinishedLoops unfinished(function, work_item_loop_tag);
     while (const std::optional<Outcome> outcome =
-               vectorize_one(function, target, width, options, prices, vectors, saved)) {
+               vectorize_one(unfinished, target, width, options, prices, vectors, saved)) {
         report.vectors = std::max(report.vectors, outcome->vectors);
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
@@ -447,7 +437,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     {
         llvm::DominatorTree dominators(function);
         const llvm::LoopInfo loops(dominators);
-        const auto tagged = tagged_loops(loops);
+        const auto tagged = tagged_loops(loops, work_item_loop_tag);
         if (tagged.empty())
             return {.reason = "there is no loop over work-items"};
         are_wide = use_wide_vectors(tagged, loops);
