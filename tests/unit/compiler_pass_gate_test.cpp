@@ -6,7 +6,6 @@
 #include "machine/pass_options.h"
 #include "targets/host/pass_gate.h"
 #include "targets/host/register_need.h"
-#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +20,6 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <map>
 #include <optional>
 
@@ -65,6 +63,7 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::SmallVector<char, 0> object;
     llvm::raw_svector_ostream stream(object);
     llvm::legacy::PassManager passes;
+    add_loop_passes(passes, machine, Reduction::on);
     EXPECT_FALSE(machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile));
     passes.run(module);
     return {object.data(), object.size()};
@@ -255,35 +254,6 @@ TEST(OptimizationGate, ForManyLoops_LeavesOutPassesWhoseTimeIsNotLinearInTheirNu
         EXPECT_THAT(optimizations_for(sequence_of(OptimizationGate::loops_max - 1)), Contains(Pair(pass, true)));
         EXPECT_THAT(optimizations_for(sequence_of(OptimizationGate::loops_max)), Contains(Pair(pass, false)));
     }
-}
-
-// How many of the innermost loops `pass` may run for; every second of them is over work-items.
-std::pair<int, int> loops_left_to(llvm::StringRef pass, unsigned loops) {
-    llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = parse(sequence_of(loops), context);
-    if (!module)
-        return {};
-    llvm::DominatorTree dominators(*module->getFunction("f"));
-    const llvm::LoopInfo found(dominators);
-    std::pair<int, int> left;  // over work-items, and others
-    bool is_over_items = false;
-    const auto all = found.getLoopsInPreorder();
-    for (llvm::Loop* const loop : all)
-        if (loop->isInnermost() && (is_over_items = !is_over_items))
-            llvm::addStringMetadataToLoop(loop, workgroup::items_tag);
-    const OptimizationGate gate(*module);
-    for (const llvm::Loop* const loop : all)
-        if (loop->isInnermost() && gate.should_run(pass, *loop))
-            ++(llvm::findOptionMDForLoop(loop, workgroup::items_tag) != nullptr ? left.first : left.second);
-    return left;
-}
-
-TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {
-    for (const char* pass : {"IndVarSimplifyPass", "LoopDeletionPass", "LoopIdiomRecognizePass"}) {
-        EXPECT_EQ(loops_left_to(pass, 20), std::pair(10, 10)) << pass;
-        EXPECT_EQ(loops_left_to(pass, 60), std::pair(0, 30)) << pass;
-    }
-    EXPECT_EQ(loops_left_to("LoopRotatePass", 60), std::pair(30, 30));
 }
 
 // An option that another version of LLVM does not have would be left out silently.

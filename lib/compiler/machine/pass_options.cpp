@@ -28,6 +28,9 @@ void set_pass_options() {
     // must follow. A kernel of 800 accesses took three quarters of its code generation for that (decision 317). The scheduler keeps the order between accesses
     // that are this far apart in any case.
     set_option<unsigned>("dag-maps-huge-region", 100);
+
+    // Who makes a list of the code generator's passes decides whether loops are reduced in strength (object_emitter.h).
+    set_option<bool>("disable-lsr", true);
 }
 
 }  // namespace polder::compiler

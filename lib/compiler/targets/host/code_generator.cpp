@@ -213,7 +213,7 @@ Result<std::string> emit_object(llvm::Module& module, ObjectEmitter& emitter) {
     POLDER_TRY(check_needed());
     PassGate gate(module);
     module.getContext().setOptPassGate(gate);
-    auto object = emitter.emit(module);
+    auto object = emitter.emit(module, gate.reduces() ? Reduction::on : Reduction::off);
     module.getContext().setOptPassGate(llvm::getGlobalPassGate());
     POLDER_TRY(check_needed());
     return object;

@@ -64,6 +64,7 @@ public:
     // `module` must live as long. When its code is not needed any more (OptionalWork), the passes that follow do nothing.
     explicit PassGate(llvm::Module& module);
 
+    [[nodiscard]] bool reduces() const { return reduces_; }
     [[nodiscard]] bool isEnabled() const override { return is_optional_ || !reduces_ || !schedules_ || !hoists_; }
     [[nodiscard]] bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override;
 

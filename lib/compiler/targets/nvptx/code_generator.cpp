@@ -9,6 +9,7 @@
 #include "float_additions.h"
 #include "kernel_entry.h"
 #include "machine/nvptx.h"
+#include "machine/object_emitter.h"
 #include "module/diagnostics.h"
 #include "module/named_spaces.h"
 #include "module/reachable.h"
@@ -44,6 +45,7 @@ Result<std::string> emit_ptx(llvm::Module& module, llvm::TargetMachine& machine)
     llvm::raw_svector_ostream stream(text);
     llvm::legacy::PassManager passes;
     passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
+    add_loop_passes(passes, machine, Reduction::on);
     if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
         return fail(Status::out_of_resources, "no code generator for PTX");
     passes.run(module);

@@ -1,0 +1,95 @@
+// Which passes run for loops: those over work-items where there are many, and the reduction of strength in large modules.
+#include "machine/host.h"
+#include "machine/machine_pool.h"
+#include "machine/pass_options.h"
+#include "parsed_ir.h"
+#include "targets/host/pass_gate.h"
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+namespace polder::compiler::test {
+namespace {
+
+// `count` loops, one after the other, each with `stores` stores to a row.
+std::string loops(unsigned count, unsigned stores = 1) {
+    std::string text = "define void @f(ptr %p, i64 %n) {\n  br label %loop0\n";
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string own = std::to_string(i), next = i + 1 == count ? "end" : "loop" + std::to_string(i + 1);
+        text += "loop" + own + ":\n  %i" + own + " = phi i64 [ 0, " +
+                (i == 0 ? "%0" : "%loop" + std::to_string(i - 1)) + " ], [ %n" + own + ", %loop" + own + " ]\n";
+        for (unsigned k = 0; k < stores; ++k) {
+            const std::string place = "%p" + own + "." + std::to_string(k);
+            text += "  " + place + " = getelementptr [1000 x i32], ptr %p, i64 %i" + own + ", i64 " +
+                    std::to_string(7 * k) + "\n  store i32 5, ptr " + place + "\n";
+        }
+        text += "  %n" + own + " = add i64 %i" + own + ", 1\n  %c" + own + " = icmp eq i64 %n" + own +
+                ", %n\n  br i1 %c" + own + ", label %" + next + ", label %loop" + own + "\n";
+    }
+    return text + "end:\n  ret void\n}\n";
+}
+
+// How many loops over work-items, which every second one is, and how many others `pass` may run for.
+std::pair<int, int> loops_left_to(llvm::StringRef pass, unsigned count) {
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parsed(loops(count), context);
+    if (!module)
+        return {};
+    llvm::DominatorTree dominators(*module->getFunction("f"));
+    const llvm::LoopInfo found(dominators);
+    std::pair<int, int> left;
+    bool is_over_items = false;
+    const auto all = found.getLoopsInPreorder();
+    for (llvm::Loop* const loop : all)
+        if ((is_over_items = !is_over_items))
+            llvm::addStringMetadataToLoop(loop, workgroup::items_tag);
+    const OptimizationGate gate(*module);
+    for (const llvm::Loop* const loop : all)
+        if (gate.should_run(pass, *loop))
+            ++(llvm::findOptionMDForLoop(loop, workgroup::items_tag) != nullptr ? left.first : left.second);
+    return left;
+}
+
+TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {
+    for (const char* pass : {"IndVarSimplifyPass", "LoopDeletionPass", "LoopIdiomRecognizePass"}) {
+        EXPECT_EQ(loops_left_to(pass, 20), std::pair(10, 10)) << pass;
+        EXPECT_EQ(loops_left_to(pass, 60), std::pair(0, 30)) << pass;
+    }
+    EXPECT_EQ(loops_left_to("LoopRotatePass", 60), std::pair(30, 30));
+}
+
+TEST(PassOptions, LeaveTheReductionToTheEmitter) {
+    set_pass_options();
+    const auto& options = llvm::cl::getRegisteredOptions();
+    const auto found = options.find("disable-lsr");
+    ASSERT_NE(found, options.end());
+    EXPECT_TRUE(static_cast<llvm::cl::opt<bool>*>(found->second)->getValue());
+}
+
+// With the gate alone, LLVM still looks for the users of induction variables in all loops, which takes quadratic time.
+TEST(ObjectEmitter, WithoutReduction_MakesTheCodeThatTheGateMakes) {
+    const EmittingMachine machine{create_host_target_machine()};
+    const auto object = [&](unsigned stores, Reduction reduction) {
+        llvm::LLVMContext context;
+        const std::unique_ptr<llvm::Module> module = parsed(loops(3, stores), context);
+        PassGate gate(*module);
+        context.setOptPassGate(gate);
+        EXPECT_EQ(gate.reduces(), stores < 200);
+        return machine.emitter().emit(*module, reduction).value_or("");
+    };
+    for (const unsigned stores : {100U, 300U}) {
+        const std::string with = object(stores, Reduction::on), without = object(stores, Reduction::off);
+        EXPECT_FALSE(with.empty());
+        if (stores == 300) {
+            EXPECT_EQ(with, without);
+        }
+        EXPECT_EQ(object(stores, Reduction::on), with) << stores;
+    }
+    EXPECT_EQ(machine.emitter().lists_made(), 2U);
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
