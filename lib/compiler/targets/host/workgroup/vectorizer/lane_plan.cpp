@@ -41,6 +41,7 @@ public:
             return tl::unexpected(LaneObstacle{"a loop has several entries"});
         if (!is_supported() || !find_masked_blocks() || !find_chunks())
             return tl::unexpected(LaneObstacle{reason_});
+        find_joins();
         plan_.privates.interleave([&](const llvm::BasicBlock* block) { return plan_.masked.contains(block); });
         return std::move(plan_);
     }
@@ -243,48 +244,43 @@ private:
     }
 
     bool find_chunks() {
-        BlockSet taken;
-        for (llvm::BasicBlock* block : plan_.blocks) {
-            if (plan_.is_masked(block))
-                continue;
-            const bool leads =
-                llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return plan_.is_masked(next); });
-            if (!leads && !plan_.divergent.contains(block))
-                continue;
-            MaskedChunk chunk;
-            llvm::SmallVector<llvm::BasicBlock*> todo{block};
-            while (!todo.empty()) {
-                llvm::BasicBlock* from = todo.pop_back_val();
-                for (llvm::BasicBlock* next : llvm::successors(from)) {
-                    if (plan_.is_masked(next)) {
-                        if (chunk.blocks.insert(next).second)
-                            todo.push_back(next);
-                    } else if (!chunk.join) {
-                        chunk.join = next;
-                    } else if (chunk.join != next) {
-                        return fail("masked code is left for several places");
-                    }
-                }
-            }
-            for (llvm::BasicBlock* member : chunk.blocks) {
-                if (!taken.insert(member).second)
-                    return fail("masked code is entered from several places");
-                for (llvm::BasicBlock* before : llvm::predecessors(member))
-                    if (before != block && !chunk.blocks.contains(before))
-                        return fail("masked code is entered from several places");
-            }
-            if (!chunk.join)
-                return fail("masked code does not end");
-            plan_.chunks[block] = std::move(chunk);
+        auto chunks = chunks_of(plan_.blocks, plan_.masked, plan_.divergent);
+        if (!chunks) {
+            reason_ = std::move(chunks.error().reason);
+            return false;
         }
+        plan_.chunks = std::move(*chunks);
         return true;
+    }
+
+    void find_joins() {
+        for (llvm::BasicBlock* block : plan_.blocks)
+            if (const auto* node = post_dominators_.getNode(block); node && node->getIDom())
+                plan_.joins[block] = node->getIDom()->getBlock();
     }
 
     const llvm::PostDominatorTree& post_dominators_;
     const Masking masking_;
     LanePlan plan_;
-    const char* reason_ = "";
+    std::string reason_;
 };
+
+// Adds the masked blocks behind `leader` to the chunk, and where they end. Returns what is wrong, or null.
+const char* follow(llvm::BasicBlock& leader, const BlockSet& masked, MaskedChunk& chunk) {
+    llvm::SmallVector<llvm::BasicBlock*> todo{&leader};
+    while (!todo.empty())
+        for (llvm::BasicBlock* next : llvm::successors(todo.pop_back_val())) {
+            if (masked.contains(next)) {
+                if (chunk.blocks.insert(next).second)
+                    todo.push_back(next);
+            } else if (chunk.join && chunk.join != next) {
+                return "masked code is left for several places";
+            } else {
+                chunk.join = next;
+            }
+        }
+    return chunk.join ? nullptr : "masked code does not end";
+}
 
 bool is_control_uniform(const LanePlan& plan, const LaneShapes& shapes) {
     for (llvm::BasicBlock* block : plan.blocks) {
@@ -366,6 +362,33 @@ tl::expected<LanePlan, LaneObstacle> plan_lanes(llvm::Loop& loop, llvm::LoopInfo
                                                 const llvm::PostDominatorTree& post_dominators, unsigned lanes,
                                                 LoopKind kind, Masking masking) {
     return Planner(loop, loops, post_dominators, kind, masking, lanes).run();
+}
+
+tl::expected<std::map<llvm::BasicBlock*, MaskedChunk>, LaneObstacle>
+chunks_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const BlockSet& masked,
+          const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent) {
+    std::map<llvm::BasicBlock*, MaskedChunk> chunks;
+    BlockSet taken;
+    for (llvm::BasicBlock* block : blocks) {
+        if (masked.contains(block))
+            continue;
+        const bool leads =
+            llvm::any_of(llvm::successors(block), [&](llvm::BasicBlock* next) { return masked.contains(next); });
+        if (!leads && !divergent.contains(block))
+            continue;
+        MaskedChunk chunk;
+        if (const char* reason = follow(*block, masked, chunk))
+            return tl::unexpected(LaneObstacle{reason});
+        for (llvm::BasicBlock* member : chunk.blocks) {
+            const bool is_entered_here = llvm::all_of(llvm::predecessors(member), [&](llvm::BasicBlock* before) {
+                return before == block || chunk.blocks.contains(before);
+            });
+            if (!taken.insert(member).second || !is_entered_here)
+                return tl::unexpected(LaneObstacle{"masked code is entered from several places"});
+        }
+        chunks[block] = std::move(chunk);
+    }
+    return chunks;
 }
 
 std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes) {

@@ -51,6 +51,7 @@ struct LanePlan {
     BlockSet masked;
     llvm::SmallPtrSet<const llvm::BasicBlock*, 16> divergent;
     std::map<llvm::BasicBlock*, MaskedChunk> chunks;  // by the block that they follow
+    llvm::DenseMap<const llvm::BasicBlock*, llvm::BasicBlock*> joins;  // immediate post-dominators
 
     [[nodiscard]] bool is_masked(llvm::BasicBlock* block) const { return masked.contains(block); }
 };
@@ -64,6 +65,11 @@ struct LaneObstacle {
                                                               const llvm::PostDominatorTree& post_dominators,
                                                               unsigned lanes, LoopKind kind = LoopKind::work_items,
                                                               Masking masking = Masking::where_divergent);
+
+// The chunks behind those of `blocks` that are not masked. `divergent`: behind which there is one although nothing masked may follow.
+[[nodiscard]] tl::expected<std::map<llvm::BasicBlock*, MaskedChunk>, LaneObstacle>
+chunks_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const BlockSet& masked,
+          const llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& divergent);
 
 // Nothing when every instruction has a form for lanes, given the shapes of the values.
 [[nodiscard]] std::optional<LaneObstacle> obstacle_to_lanes(const LanePlan& plan, const LaneShapes& shapes);

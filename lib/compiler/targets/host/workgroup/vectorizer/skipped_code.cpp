@@ -138,6 +138,13 @@ bool is_worth_skipping(const llvm::Loop& loop, const llvm::Value& entering, cons
            llvm::any_of(loop.blocks(), [&](const llvm::BasicBlock* block) { return is_long(*block, shapes, lanes); });
 }
 
+unsigned length_of(const BlockSet& blocks, const LaneShapes& shapes, unsigned lanes) {
+    unsigned length = 0;
+    for (const llvm::BasicBlock* block : blocks)
+        length += length_of(*block, shapes, lanes);
+    return length;
+}
+
 std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, const BlockSet& blocks,
                                                    const LanePlan& plan, const LaneShapes& shapes, unsigned lanes) {
     const auto* const branch = llvm::cast<llvm::BranchInst>(before.getTerminator());
@@ -181,10 +188,7 @@ std::optional<SkippedRegion> uniform_side_worth_skipping(llvm::ArrayRef<llvm::Ba
         return std::nullopt;
     if (region.blocks.size() == 1 && is_worth_skipping(*begin, plan, shapes, lanes))
         return std::nullopt;  // it has a branch of its own
-    unsigned length = 0;
-    for (const llvm::BasicBlock* block : region.blocks)
-        length += length_of(*block, shapes, lanes);
-    return length >= long_body ? std::optional(region) : std::nullopt;
+    return length_of(region.blocks, shapes, lanes) >= long_body ? std::optional(region) : std::nullopt;
 }
 
 SkippingBranch::SkippingBranch(llvm::IRBuilder<>& at, llvm::Value* any)

@@ -19,6 +19,9 @@ namespace polder::compiler::workgroup {
 [[nodiscard]] bool is_worth_skipping(const llvm::Loop& loop, const llvm::Value& entering, const LanePlan& plan,
                                      const LaneShapes& shapes, unsigned lanes);
 
+// How many simple instructions take as long as the blocks.
+[[nodiscard]] unsigned length_of(const BlockSet& blocks, const LaneShapes& shapes, unsigned lanes);
+
 // The body of an if that has several blocks, or a side of an if: entered only by the edge from `before` to `begin`, and left only for `join`, where
 // others arrive that have not entered it.
 struct SkippedRegion {
