@@ -175,6 +175,43 @@ TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     }
 }
 
+// As at the edges of a picture: before the first element and behind the last one they are in the opposite order.
+TEST(LikelySteps, ReflectedPlaces_AreARowBetweenTheEdges) {
+    for (const bool is_guarded : {false, true}) {
+        const std::string source =
+            std::string("kernel void k(global const float* in, global float* out, int n, int shift) {\n"
+                        "    int i = get_global_id(0), p = i + shift;\n") +
+            (is_guarded ? "    if (i % 5 == 3) return;\n" : "") +
+            "    out[i] = in[min(2 * (n - 1) - p, max(p, -p))];\n}";
+        Compiled code(source, processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_TRUE(matches_pattern(code, is_guarded ? "masked.load.v16f32" : " load <16 x float>"))
+            << code.optimised();
+        Compiled program(source);
+        ASSERT_EQ(program.prepare("k"), "");
+        for (const int n : {97, 100, 130, 250})
+            for (const int shift : {0, -1, 1, -8, -50, -96, 5}) {
+                std::vector<float> in(static_cast<size_t>(n));
+                std::iota(in.begin(), in.end(), 1.0F);
+                std::vector<float> out(likely_items, -1), expected(likely_items, -1);
+                for (int i = 0; i < likely_items && i + shift <= 2 * (n - 1); ++i) {
+                    const int p = i + shift, reflected = std::min(2 * (n - 1) - p, std::max(p, -p));
+                    if (!is_guarded || i % 5 != 3)
+                        expected[static_cast<size_t>(i)] = in[static_cast<size_t>(reflected)];
+                }
+                const int items = std::min(likely_items, 2 * (n - 1) - shift + 1) / 8 * 8;
+                for (int i = items; i < likely_items; ++i)
+                    expected[static_cast<size_t>(i)] = -1;
+                for (const uint64_t local : {uint64_t{8}, static_cast<uint64_t>(items)}) {
+                    std::ranges::fill(out, -1.0F);
+                    program.run({1, {static_cast<uint64_t>(items), 1, 1}, {local, 1, 1}},
+                                Arguments().add(in.data()).add(out.data()).add(n).add(shift));
+                    ASSERT_EQ(out, expected) << n << " elements, shift " << shift << ", groups of " << local;
+                }
+            }
+    }
+}
+
 // The neighbours of an element, at the ends the element itself. LLVM adds the condition as a number, or subtracts with saturation.
 TEST(LikelySteps, NeighboursWithinARow_AreAskedFor) {
     for (const char* type : {"int", "uint"}) {

@@ -2,6 +2,7 @@
 // not results.
 // - Bounds, conversions between integers and floating-point numbers, sums and rounding change no lane's step in most cases:
 //   (int)floor((float)x + 0.5f).
+// - Of a number and its reflection, as at the edges of a picture, most lanes take the number, which grows: min(x, 2 * end - x).
 // - A condition that is added as a number is the same for all lanes, as in x + (x < end): most vectors do not reach an end.
 // - A product with a number that all lanes have in common, or a quotient by one, has a step of a size that is not known; the next such product
 //   undoes it, as for normalized coordinates: x / width * width. Products with constants are no such pair: they only scale.
@@ -66,6 +67,12 @@ LaneShape chosen(const LaneShape& one, const LaneShape& other) {
     return LaneShape::of_one_that_varies(one, other);
 }
 
+// Of two numbers of which one bounds the other.
+LaneShape bounded(const LaneShape& one, const LaneShape& other) {
+    const bool are_reflected = one.is_strided() && other.is_strided() && one.stride != 0 && one.stride == -other.stride;
+    return are_reflected ? LaneShape::strided(std::abs(one.stride)) : LaneShape::of_one_that_varies(one, other);
+}
+
 // A product with a factor, or a quotient by it.
 LaneShape scaled_by(const LaneShape& value, const LaneShape& factor, const llvm::Value& factor_value) {
     if (value.kind == LaneShape::Kind::unknown || factor.kind == LaneShape::Kind::unknown)
@@ -105,7 +112,7 @@ LaneShape LaneShapes::guessed(llvm::Instruction& instruction) const {
     if (is_rounding(intrinsic))
         return rounded(operand(0));
     if (is_bound(intrinsic))
-        return LaneShape::of_one_that_varies(operand(0), operand(1));
+        return bounded(operand(0), operand(1));
     if (intrinsic == llvm::Intrinsic::usub_sat || intrinsic == llvm::Intrinsic::ssub_sat)
         return operand(0).is_uniform() ? varying : LaneShape::of_one_that_varies(operand(0), operand(1));
     if (intrinsic == llvm::Intrinsic::fabs || intrinsic == llvm::Intrinsic::abs)
