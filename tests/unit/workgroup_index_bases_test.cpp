@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <map>
+#include <regex>
+#include <set>
+#include <string>
 #include <sys/mman.h>
 
 namespace polder::compiler::workgroup::test {
@@ -65,6 +68,30 @@ TEST(IndexBases, OfRandomNumbers_AreNotChecked) {
     EXPECT_FALSE(has(program, "icmp ule i64") || has(program, "icmp ult i64")) << program.optimised();
 }
 
+// With ids of 64 bits, LLVM writes `y - 1` as a sum with 2^32 - 1, of which the lower 32 bits are used. The check of the bases is about these.
+TEST(IndexBases, OfTheRowBefore_AreSmall) {
+    Compiled program(R"(
+        kernel void k(global const double* in, global double* out) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            if (x >= 2 && x <= 321 && y >= 2 && y <= 321)
+                out[y * 324 + x] = in[(y - 1) * 324 + x] + in[y * 324 + x] * in[(y + 1) * 324 + x];
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    const std::string& code = program.optimised();
+    std::set<std::string> large;  // sums with a number of more than 31 bits
+    const std::regex sum(R"((%[\w.]+) = add (?:nuw |nsw )*i64 (\S+), (\S+))");
+    for (auto found = std::sregex_iterator(code.begin(), code.end(), sum); found != std::sregex_iterator(); ++found)
+        if (large.contains((*found)[2]) || large.contains((*found)[3]) || (*found)[3].str().starts_with("4294966"))
+            large.insert((*found)[1]);
+    EXPECT_FALSE(large.empty()) << code;
+    const std::regex comparison(R"(icmp u\w+ i64 (\S+), (\S+))");
+    for (auto found = std::sregex_iterator(code.begin(), code.end(), comparison); found != std::sregex_iterator();
+         ++found)
+        EXPECT_FALSE(large.contains((*found)[1]) || large.contains((*found)[2])) << (*found)[0] << code;
+}
+
 // Elements at all places that an int can have.
 class AllPlaces {
 public:
@@ -104,8 +131,14 @@ TEST(IndexBases, MayWrapAround) {
             a[(int)(i - 20)] += 1;
             b[(int)i] += 1;
             c[(int)(i + 7)] += 1;
+        }
+        kernel void words(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const ulong i = get_global_id(0) + start;
+            a[(int)(i + 4294967276ul)] += 1;
+            b[(int)i] += 1;
+            c[(int)((i + 4294967296ul) & 0xffffffffu) + 7] += 1;
         })");
-    for (const std::string kernel : {"numbers", "halves"}) {
+    for (const std::string kernel : {"numbers", "halves", "words"}) {
         ASSERT_EQ(program.prepare(kernel, true, {items, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
                   "");
         for (const uint32_t from : {0U, 0x80000000U})

@@ -1,6 +1,7 @@
 #include "index_bases.h"
 
 #include <cstdlib>
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
@@ -36,6 +37,21 @@ OffsetBase without_offset(llvm::Value& base) {
         if (const auto offset = small_constant(*constant))
             return {root, *offset};
     return {&base, 0};
+}
+
+bool adds_negative_half(const llvm::Value& base) {
+    constexpr unsigned summands_max = 16;
+    llvm::SmallVector<const llvm::Value*, 4> todo{&base};
+    for (unsigned number = 0; !todo.empty() && number < summands_max; ++number) {
+        const llvm::Value* const summand = todo.pop_back_val();
+        if (const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(summand);
+            constant && constant->getValue().getActiveBits() == 32)
+            return true;
+        const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(summand);
+        if (sum && sum->getOpcode() == llvm::Instruction::Add)
+            todo.append(sum->op_begin(), sum->op_end());
+    }
+    return false;
 }
 
 llvm::Value* IndexBases::sum(llvm::Value& left, llvm::Value& right, llvm::Instruction& before) {

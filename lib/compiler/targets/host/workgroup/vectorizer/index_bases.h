@@ -17,6 +17,10 @@ struct OffsetBase {
 // `base` as a root plus a constant. The root of a small constant is 0.
 [[nodiscard]] OffsetBase without_offset(llvm::Value& base);
 
+// Whether a number from 2^31 to 2^32 is added to `base`, of 64 bits: a negative one where only the lower 32 bits are used. LLVM writes `y - 1` like this
+// when it computes with ids of 64 bits.
+[[nodiscard]] bool adds_negative_half(const llvm::Value& base);
+
 // Sums in the preheader of one loop. Equal sums are one instruction.
 class IndexBases {
 public:

@@ -181,9 +181,15 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (!value.base || !op.getType()->isIntegerTy(64) || !mask->getValue().isMask() ||
         mask->getValue().countr_one() < 31)
         return varying;
-    if (!assume_small(value.base, false, value.stride))
-        return varying;
     LaneShape result = value;
+    if (adds_negative_half(*value.base)) {
+        llvm::Value*& made = bases_[&op];
+        if (!made)
+            made = llvm::IRBuilder<>(loop_.getLoopPreheader()->getTerminator()).CreateAnd(value.base, op.getOperand(1));
+        result.base = made;
+    }
+    if (!assume_small(result.base, false, value.stride))
+        return varying;
     result.is_exact_signed = result.is_exact_unsigned = true;
     return result;
 }
@@ -355,15 +361,21 @@ LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {
         in_low_bits(LaneShape::strided(value.stride), value.differing_bits, cast.getType()->getIntegerBitWidth());
     if (is_guess() || !value.base || value.stride != 1 || !cast.getOperand(0)->getType()->isIntegerTy(64))
         return result;
-    if (result.differing_bits == 0 && (!is_read_as_number(cast) || !assume_small(value.base)))
+    const bool is_checked = result.differing_bits == 0;
+    if (is_checked && !is_read_as_number(cast))
         return result;
     llvm::Value*& made = bases_[&cast];
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
         made = at.CreateTrunc(value.base, cast.getType());
     }
+    const bool is_half = adds_negative_half(*value.base);  // its 64 bits are never small
+    const bool may_be_negative = is_checked && is_half && !is_extended_as_unsigned(cast);
+    if (is_checked && !assume_small(is_half ? made : value.base, may_be_negative))
+        return result;
     result.base = made;
-    result.is_exact_signed = result.is_exact_unsigned = true;
+    result.is_exact_signed = true;
+    result.is_exact_unsigned = !may_be_negative;
     return result;
 }
 

@@ -23,6 +23,19 @@ std::optional<int64_t> small_summand(const llvm::APInt& summand) {
     return -most <= number && number <= most ? std::optional(number) : std::nullopt;
 }
 
+// `base`, of which only the lower 32 bits are used, extended with their sign where more bits are never a small number. `made`: null at first, for the
+// same base later the result.
+llvm::Value* plain_half(llvm::Value& base, llvm::Value*& made, const llvm::Loop& loop) {
+    constexpr uint64_t half = 32;
+    if (!adds_negative_half(base))
+        return &base;
+    if (!made) {
+        llvm::IRBuilder<> at(loop.getLoopPreheader()->getTerminator());
+        made = at.CreateAShr(at.CreateShl(&base, half), half);
+    }
+    return made;
+}
+
 }  // namespace
 
 std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op) {
@@ -76,7 +89,9 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
         return all_uniform(*this, op) ? uniform : varying;
     if (value.kind == LaneShape::Kind::unknown || value.is_uniform())
         return value;
-    llvm::Value* const base = times_constant(*half, value, factor);
+    llvm::Value* base = times_constant(*half, value, factor);
+    if (base)
+        base = plain_half(*base, bases_[base], loop_);
     if (!value.is_strided() || (!is_guess() && (!base || !of(op.getOperand(0)).is_strided())))
         return varying;
     if (base) {
@@ -111,10 +126,11 @@ std::optional<LaneShape> LaneShapes::shifted_back_above(llvm::BinaryOperator& op
     llvm::Value* const base = value.is_strided() ? times_constant(*half, value, extension->factor) : nullptr;
     if (base == nullptr || value.is_uniform() || !of(op.getOperand(0)).is_strided())
         return std::nullopt;
-    llvm::Value*& made = bases_[&op];
+    llvm::Value* made = bases_.lookup(&op);
     if (!made) {
         llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
-        made = at.CreateAdd(base, at.CreateAShr(right, half_bits));
+        made = plain_half(*at.CreateAdd(base, at.CreateAShr(right, half_bits)), bases_[&op], loop_);
+        bases_[&op] = made;
     }
     const int64_t stride = value.stride * extension->factor;
     if (!assume_small(made, false, stride))
