@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -255,6 +258,80 @@ TEST(PrivateArrays, StacksOfADivergentLoop_AreNoRows) {
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.loops, 0U);
     EXPECT_EQ(program.result().lanes.reason, "lanes would be slower");
+}
+
+// A median is found in a part of the elements: each further one replaces the least, while the greatest is left out. There is one row of further
+// elements: LLVM removes its loop after it has looked at the loops inside.
+constexpr const char* median = R"(
+    #define ORDER(a, b) { float least = min(a, b); b = max(a, b); a = least; }
+        kernel void k(global const float* in, global float* out, int n) {
+            const int i = get_global_id(0);
+            float v[6];
+            for (int j = 0; j < 6; j++) v[j] = in[i + j];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (i >= n) return;
+            int last = 5;
+            for (int row = 0; row < 1; row++)
+                for (int j = 0; j < 3; j++) {
+                    v[0] = in[i + 6 + row * 3 + j];
+                    last--;
+                    for (int m = 0; m < (last + 1) / 2; m++) ORDER(v[m], v[last - m])
+                    for (int m = 1; m <= last / 2; m++) ORDER(v[0], v[m])
+                    for (int m = last - 1; m >= (last + 1) / 2; m--) ORDER(v[m], v[last])
+                }
+            out[i] = v[1];
+        })";
+
+TEST(PrivateArrays, WhoseUsedPartShrinks_AreRegisters) {
+    constexpr int items = 40;
+    constexpr size_t first = 6, further = 3;
+    Compiled program(median);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().private_bytes_per_work_item, 0U) << program.optimised();
+    std::vector<float> in(items + first + further), out(items), expected(items);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<float>(i * 7 % 13);
+    for (size_t i = 0; i < items; ++i) {
+        std::vector<float> v(&in[i], &in[i + first]);
+        const auto order = [&](size_t a, size_t b) {
+            if (v[a] > v[b])
+                std::swap(v[a], v[b]);
+        };
+        size_t last = first - 1;
+        for (size_t j = 0; j < further; ++j) {
+            v[0] = in[i + first + j];
+            --last;
+            for (size_t m = 0; m < (last + 1) / 2; ++m)
+                order(m, last - m);
+            for (size_t m = 1; m <= last / 2; ++m)
+                order(0, m);
+            for (size_t m = last - 1; m >= (last + 1) / 2; --m)
+                order(m, last);
+        }
+        expected[i] = v[1];
+    }
+    program.run({1, {items, 1, 1}, {20, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(items));
+    EXPECT_EQ(out, expected);
+}
+
+// The program's number is for processors without large vectors.
+TEST(PrivateArrays, OfLoopsThatAreUnrolledInPart_AreRegisters) {
+    const auto bytes = [](const std::string& pragma) {
+        Compiled program((R"(
+            kernel void k(global const float* in, global float* out, int n) {
+                float m[9];
+            )" + pragma + R"(
+                for (int i = 0; i < 9; i++) m[i] = in[get_global_id(0) * 9 + i];
+                barrier(CLK_LOCAL_MEM_FENCE);
+                const float x = get_global_id(0), w = x * m[6] + m[7] * n + m[8];
+                out[get_global_id(0)] = (x * m[0] + m[1] * n + m[2]) / w + (x * m[3] + m[4] * n + m[5]) * w;
+            })")
+                             .c_str());
+        EXPECT_EQ(program.prepare("k"), "");
+        return program.result().private_bytes_per_work_item;
+    };
+    EXPECT_LT(bytes("#pragma unroll 3"), 9 * sizeof(float));
+    EXPECT_GE(bytes("#pragma unroll 1"), 9 * sizeof(float));
 }
 
 }  // namespace

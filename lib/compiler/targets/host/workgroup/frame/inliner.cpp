@@ -1,6 +1,6 @@
 // The call graph below the kernel is classified first: a function that reaches a work-item function or a __local variable must be
-// inlined; others are inlined while they are small. `restrict` is dropped while inlining, because it holds for one
-// work-item only.
+// inlined; others are inlined while they are small. `restrict` is dropped while inlining where work-items of a group can see each other's writes,
+// because it holds for one work-item only.
 #include "inliner.h"
 
 #include "arguments.h"
@@ -10,10 +10,12 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace polder::compiler::workgroup {
 
@@ -32,10 +34,25 @@ llvm::Function* defined_callee(llvm::CallBase& call) {
 }
 
 // `restrict` holds for one work-item; with it, LLVM would move accesses across a barrier after which
-// other work-items' writes are visible.
+// other work-items' writes are visible. Without barriers and atomic operations none are.
 void forget_restrict(llvm::Function& function) {
     for (unsigned i = 0; i < function.arg_size(); ++i)
         function.removeParamAttr(i, llvm::Attribute::NoAlias);
+}
+
+// Makes values of variables. While a parameter is copied to a variable, LLVM does not see which accesses are those of the parameter.
+void use_restrict(llvm::Function& function) {
+    if (llvm::none_of(function.args(), [](const llvm::Argument& argument) { return argument.hasNoAliasAttr(); }))
+        return;
+    llvm::SmallVector<llvm::AllocaInst*> variables;
+    for (llvm::Instruction& instruction : function.getEntryBlock())
+        if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+            variable && llvm::isAllocaPromotable(variable))
+            variables.push_back(variable);
+    if (variables.empty())
+        return;
+    llvm::DominatorTree dominators(function);
+    llvm::PromoteMemToReg(variables, dominators);
 }
 
 bool uses_local_variable(const llvm::Value& value) {
@@ -73,6 +90,8 @@ public:
     }
     // Whether any function calls an operation of sub-groups.
     [[nodiscard]] bool has_sub_groups() const { return has_sub_groups_; }
+    // Whether any function has a barrier, an operation of sub-groups or an atomic or volatile access.
+    [[nodiscard]] bool synchronizes() const { return synchronizes_; }
     [[nodiscard]] size_t size_of(llvm::Function& function) {
         auto [entry, fresh] = sizes_.try_emplace(&function, 0);
         if (fresh)
@@ -92,6 +111,7 @@ private:
                 for (const llvm::Use& operand : instruction.operands())
                     if (uses_local_variable(*operand))
                         dependent.push_back(function);
+                synchronizes_ |= instruction.isAtomic() || instruction.isVolatile();
                 auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
                 llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
                 if (!callee)
@@ -99,6 +119,7 @@ private:
                 if (const auto which = work_item_function(*callee)) {
                     dependent.push_back(function);
                     has_sub_groups_ |= *which == WorkItemFunction::sub_group_operation;
+                    synchronizes_ |= has_sub_groups_ || *which == WorkItemFunction::barrier;
                 } else if (!callee->isDeclaration()) {
                     callees_[function].push_back(callee);
                     callers[callee].push_back(function);
@@ -119,6 +140,7 @@ private:
     llvm::DenseMap<llvm::Function*, bool> recursive_;
     llvm::DenseMap<llvm::Function*, size_t> sizes_;
     bool has_sub_groups_ = false;
+    bool synchronizes_ = false;
 };
 
 bool takes_scalars_only(const llvm::Function& function) {
@@ -165,8 +187,10 @@ llvm::Error inline_callees(llvm::Function& function) {
             }
             call->setCallingConv(callee->getCallingConv());
             call->removeFnAttr(llvm::Attribute::NoInline);
-            if (needed)
+            if (needed && graph.synchronizes())
                 forget_restrict(*callee);
+            else
+                use_restrict(*callee);
             llvm::InlineFunctionInfo info;
             if (!llvm::InlineFunction(*call, info).isSuccess()) {
                 if (needed)

@@ -10,6 +10,7 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -25,9 +26,13 @@ constexpr uint64_t bytes_max = 256;
 // The largest size of an unrolled loop, in instructions. LLVM's own limit for most loops is a fifth of this.
 constexpr size_t unrolled_size_max = 1000;
 
-// Whether nothing is left of the instruction when the loops around it are unrolled: its result is then a constant or another value.
-bool vanishes(const llvm::Instruction& instruction, llvm::ScalarEvolution& evolution) {
+// Whether nothing is left of the instruction when the loops around it are unrolled and `array` is in registers: its result is then a constant or
+// another value.
+bool vanishes(const llvm::Instruction& instruction, const llvm::AllocaInst& array, llvm::ScalarEvolution& evolution) {
     if (llvm::isa<llvm::PHINode, llvm::GetElementPtrInst>(instruction) || instruction.isTerminator())
+        return true;
+    if (const llvm::Value* const place = llvm::getLoadStorePointerOperand(&instruction);
+        place != nullptr && llvm::getUnderlyingObject(place) == &array)
         return true;
     if (!evolution.isSCEVable(instruction.getType()))
         return false;
@@ -38,20 +43,25 @@ bool vanishes(const llvm::Instruction& instruction, llvm::ScalarEvolution& evolu
     });
 }
 
-size_t remaining_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+size_t remaining_size(const llvm::Loop& loop, const llvm::AllocaInst& array, llvm::ScalarEvolution& evolution) {
     size_t size = 1;
     for (const llvm::BasicBlock* block : loop.blocks())
         size += static_cast<size_t>(
-            llvm::count_if(*block, [&](const auto& instruction) { return !vanishes(instruction, evolution); }));
+            llvm::count_if(*block, [&](const auto& instruction) { return !vanishes(instruction, array, evolution); }));
     return size;
 }
 
 // The size of `loop` when it and the loops inside it are unrolled, as far as their numbers of iterations are known.
-size_t unrolled_size(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
-    size_t size = remaining_size(loop, evolution);
+size_t unrolled_size(const llvm::Loop& loop, const llvm::AllocaInst& array, llvm::ScalarEvolution& evolution) {
+    size_t size = remaining_size(loop, array, evolution);
     for (const llvm::Loop* inner : loop)
-        size += unrolled_size(*inner, evolution) - remaining_size(*inner, evolution);
+        size += unrolled_size(*inner, array, evolution) - remaining_size(*inner, array, evolution);
     return size * std::max(known_trip_count(loop, evolution), 1U);
+}
+
+bool is_small(const llvm::AllocaInst& variable) {
+    const auto bytes = variable.getAllocationSize(variable.getDataLayout());
+    return bytes && !bytes->isScalable() && bytes->getFixedValue() <= bytes_max;
 }
 
 class PrivateArray {
@@ -61,10 +71,7 @@ public:
 
     // Whether the counter of `loop` is in an index, and no index stays variable once all loops are unrolled.
     [[nodiscard]] bool becomes_registers() {
-        const auto bytes = variable_.getAllocationSize(variable_.getDataLayout());
-        if (!bytes || bytes->isScalable() || bytes->getFixedValue() > bytes_max || !has_known_uses(variable_))
-            return false;
-        return is_indexed_by_loop_;
+        return is_small(variable_) && has_known_uses(variable_) && is_indexed_by_loop_;
     }
 
 private:
@@ -104,7 +111,8 @@ private:
     }
 
     bool can_be_unrolled(const llvm::Loop& loop) {
-        return known_trip_count(loop, evolution_) != 0 && unrolled_size(loop, evolution_) <= unrolled_size_max;
+        return known_trip_count(loop, evolution_) != 0 &&
+               unrolled_size(loop, variable_, evolution_) <= unrolled_size_max;
     }
 
     // Whether `value` is an element of a constant array, at an index that is a constant once all loops are unrolled.
@@ -141,14 +149,35 @@ bool indexes_private_array(const llvm::Loop& loop, llvm::ScalarEvolution& evolut
     return false;
 }
 
+constexpr const char* full = "llvm.loop.unroll.full";
+
+void mark(llvm::Loop& loop) {
+    llvm::LLVMContext& context = loop.getHeader()->getContext();
+    llvm::MDNode* const marker = llvm::MDNode::get(context, llvm::MDString::get(context, full));
+    loop.setLoopID(llvm::makePostTransformationMetadata(context, loop.getLoopID(), {"llvm.loop.unroll."}, {marker}));
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses UnrollForPrivateArrays::run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
                                                     llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {
-    const bool is_marked = llvm::hasUnrollTransformation(&loop) != llvm::TM_Unspecified;
-    if (!is_marked && results.SE.getSmallConstantTripCount(&loop) > 1 && indexes_private_array(loop, results.SE))
-        llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.full", 1);
+    const bool is_forbidden = (llvm::hasUnrollTransformation(&loop) & llvm::TM_Disable) != 0;
+    const bool is_marked = llvm::findOptionMDForLoop(&loop, full) != nullptr;
+    if (!is_forbidden && !is_marked && results.SE.getSmallConstantTripCount(&loop) > 1 &&
+        indexes_private_array(loop, results.SE))
+        mark(loop);
     return llvm::PreservedAnalyses::all();
+}
+
+bool has_indexed_private_array(const llvm::Function& function) {
+    return llvm::any_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
+        const auto* const place = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
+        const auto* const variable =
+            place && !place->hasAllConstantIndices()
+                ? llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(place->getPointerOperand()))
+                : nullptr;
+        return variable != nullptr && is_small(*variable);
+    });
 }
 
 }  // namespace polder::compiler::workgroup

@@ -9,16 +9,22 @@
 #include <llvm/IR/PassManager.h>
 
 namespace llvm {
+class Function;
 class LPMUpdater;
 }  // namespace llvm
 
 namespace polder::compiler::workgroup {
 
-// Marks such loops for LLVM's full unrolling, which has to follow. Leaves loops alone that the program has marked, and those that
-// would become very long.
+// Marks such loops for LLVM's full unrolling, which has to follow. Leaves loops alone that the program forbids to unroll, and those that
+// would become very long. A number that the program gives (`#pragma unroll 3`) is meant for processors without large vectors: more registers are
+// saved when the array is in registers, too.
 struct UnrollForPrivateArrays : llvm::PassInfoMixin<UnrollForPrivateArrays> {
     static llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                                        llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater);
 };
+
+// Whether the function has a small private array with an index that is no constant. When the loops inside a loop are simpler, what they do with
+// such an array may be known, so that the passes are worth a second round.
+[[nodiscard]] bool has_indexed_private_array(const llvm::Function& function);
 
 }  // namespace polder::compiler::workgroup

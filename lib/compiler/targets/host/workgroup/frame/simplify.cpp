@@ -17,6 +17,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
@@ -65,6 +66,21 @@ struct ThreadPaths : llvm::PassInfoMixin<ThreadPaths> {
     }
 };
 
+void add_passes_after_unrolling(llvm::FunctionPassManager& passes) {
+    passes.addPass(ShowNarrowComparisons());
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    // Without PRE (partial redundancy elimination). LLVM would compute a value on each of the two sides of a branch that varies between
+    // work-items, and join both values in a phi. Uniformity could not see that all work-items have the same value.
+    passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::DSEPass());
+    passes.addPass(llvm::ADCEPass());
+    passes.addPass(llvm::SimplifyCFGPass());
+    passes.addPass(llvm::InstCombinePass());
+    // InstCombine takes each address of a row apart and computes its base again. The accesses are neighbours when they share the base.
+    passes.addPass(llvm::EarlyCSEPass());
+}
+
 llvm::FunctionPassManager scalar_pipeline() {
     llvm::FunctionPassManager passes;
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -91,18 +107,31 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(KeepSearchLoops());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
-    passes.addPass(ShowNarrowComparisons());
-    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    // Without PRE (partial redundancy elimination). LLVM would compute a value on each of the two sides of a branch that varies between
-    // work-items, and join both values in a phi. Uniformity could not see that all work-items have the same value.
-    passes.addPass(llvm::GVNPass(llvm::GVNOptions().setPRE(false)));
-    passes.addPass(llvm::InstCombinePass());
-    passes.addPass(llvm::DSEPass());
-    passes.addPass(llvm::ADCEPass());
-    passes.addPass(llvm::SimplifyCFGPass());
-    passes.addPass(llvm::InstCombinePass());
-    // InstCombine takes each address of a row apart and computes its base again. The accesses are neighbours when they share the base.
-    passes.addPass(llvm::EarlyCSEPass());
+    add_passes_after_unrolling(passes);
+    return passes;
+}
+
+// What `restrict` says about two accesses of one work-item does not hold for those of two lanes.
+void forget_scopes(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+        if (llvm::isa<llvm::NoAliasScopeDeclInst>(instruction)) {
+            instruction.eraseFromParent();
+            continue;
+        }
+        instruction.setMetadata(llvm::LLVMContext::MD_alias_scope, nullptr);
+        instruction.setMetadata(llvm::LLVMContext::MD_noalias, nullptr);
+    }
+}
+
+// For loops whose numbers of iterations depend on a loop around them. The first round has unrolled or removed loops there.
+llvm::FunctionPassManager private_array_pipeline() {
+    llvm::FunctionPassManager passes;
+    llvm::LoopPassManager loops;
+    loops.addPass(SimplifyCounters());
+    loops.addPass(UnrollForPrivateArrays());
+    loops.addPass(llvm::LoopFullUnrollPass(/*OptLevel=*/2, /*OnlyWhenForced=*/true));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops)));
+    add_passes_after_unrolling(passes);
     return passes;
 }
 
@@ -125,6 +154,9 @@ void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::Fu
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
+        if (has_indexed_private_array(function) && !functions.getResult<llvm::LoopAnalysis>(function).empty())
+            private_array_pipeline().run(function, functions);
+        forget_scopes(function);
         if (has_accumulators(functions.getResult<llvm::LoopAnalysis>(function)))
             accumulator_pipeline().run(function, functions);
         if (narrow_counters(function) > 0)
