@@ -6,6 +6,7 @@
 #include "targets/host/mask_words.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/register_tables.h"
+#include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
@@ -164,6 +165,9 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     llvm::Function* function = module->getFunction(kernel);
     if (!function)
         return "no such kernel";
+    for (llvm::Function& callee : *module)
+        if (callee.getName().starts_with("called_"))
+            callee.addFnAttr(called_attribute);
     WorkGroupOptions options;
     options.name = "work_group";
     options.arguments = pack_arguments(*function);

@@ -58,7 +58,7 @@ private:
 inline constexpr const char* processor_with_512_bits = "znver4";
 inline constexpr const char* processor_with_256_bits = "haswell";
 
-// A compiled translation unit.
+// A compiled translation unit. Functions whose name begins with `called_` are not inlined.
 class Compiled {
 public:
     // Fails the test, and is empty, when the source does not compile. `processor`: LLVM's name of one; empty: the host's.

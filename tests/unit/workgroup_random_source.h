@@ -21,7 +21,7 @@ inline std::string text(const Expression& e) {
     case Expression::local_id: return "(uint)get_local_id(" + std::to_string(e.value) + ")";
     case Expression::group_id: return "(uint)get_group_id(" + std::to_string(e.value) + ")";
     case Expression::local_size: return "(uint)get_local_size(" + std::to_string(e.value) + ")";
-    case Expression::array: return "a[" + text(e.operands[0]) + " & 3]";
+    case Expression::array: return "ELEMENT(a, " + text(e.operands[0]) + ")";
     case Expression::add: return binary("+");
     case Expression::multiply: return "PRODUCT(" + text(e.operands[0]) + ", " + text(e.operands[1]) + ")";
     case Expression::exclusive_or: return binary("^");
@@ -36,9 +36,9 @@ inline void write(std::ostream& out, const std::vector<Statement>& block) {
         const std::string t = std::to_string(s.target);
         const auto e = [&](size_t i) { return text(s.expressions[i]); };
         switch (s.kind) {
-        case Statement::assign: out << "v" << t << " = " << e(0) << ";\n"; break;
+        case Statement::assign: out << "ASSIGN(v" << t << ", " << e(0) << ");\n"; break;
         case Statement::assign_uniform: out << "u" << t << " = " << e(0) << ";\n"; break;
-        case Statement::assign_array: out << "a[" << e(0) << " & 3] = " << e(1) << ";\n"; break;
+        case Statement::assign_array: out << "STORE(a, " << e(0) << ", " << e(1) << ");\n"; break;
         case Statement::exchange: out << "v" << t << " = exchange(s, " << e(0) << ", " << e(1) << ");\n"; break;
         case Statement::broadcast: out << "u" << t << " = broadcast(s, " << e(0) << ");\n"; break;
         case Statement::sub_group:
@@ -85,14 +85,19 @@ inline void write(std::ostream& out, const std::vector<Statement>& block) {
     }
 }
 
-// Whether the kernel's products are calls of a cold function, which is not inlined.
-enum class Calls : uint8_t { none, rare };
+// Which calls of functions that are not inlined a kernel has. `rare`: of a cold one, for products. `long_functions`: of several, for products and for
+// what reads and writes private variables.
+enum class Calls : uint8_t { none, rare, long_functions };
 
 inline std::string kernel_text(const std::vector<Statement>& program, const std::string& name, Calls calls,
                                unsigned sub_group_size) {
     std::ostringstream out;
-    out << "#undef PRODUCT\n#define PRODUCT(a, b) " << (calls == Calls::rare ? "rare_product" : "plain_product")
-        << "(a, b)\n";
+    const std::string prefix = calls == Calls::long_functions ? "called_" : "plain_";
+    out << "#undef PRODUCT\n#undef ASSIGN\n#undef STORE\n#undef ELEMENT\n"
+        << "#define PRODUCT(a, b) " << (calls == Calls::rare ? "rare_" : prefix) << "product(a, b)\n"
+        << "#define ASSIGN(v, x) " << prefix << "assign(&v, x)\n"
+        << "#define STORE(a, i, x) " << prefix << "store(a, i, x)\n"
+        << "#define ELEMENT(a, i) " << prefix << "element(a, i)\n";
     if (sub_group_size > 0)
         out << "__attribute__((intel_reqd_sub_group_size(" << sub_group_size << ")))\n";
     out << "kernel void " << name << "(global uint* out, local uint* s, uint n) {\n"
@@ -110,6 +115,34 @@ inline std::string kernel_text(const std::vector<Statement>& program, const std:
 
 inline constexpr const char* helpers = R"(
 #define plain_product(a, b) ((a) * (b))
+#define plain_assign(v, x) *(v) = (x)
+#define plain_store(a, i, x) (a)[(i) & 3] = (x)
+#define plain_element(a, i) (a)[(i) & 3]
+// A loop that work-items leave at different times.
+uint called_product(uint a, uint b) {
+    uint product = 0;
+    for (; b != 0; b >>= 1, a <<= 1)
+        product += b & 1 ? a : 0;
+    return product;
+}
+uint called_element(const private uint* a, uint i) { return a[i & 3]; }
+// Returns early, has an array of its own, and calls another function with it.
+void called_store(private uint* a, uint i, uint x) {
+    uint own[4];
+    for (uint k = 0; k < 4; ++k) own[k] = a[k];
+    own[i & 3] = x;
+    if (x & 1) {
+        for (uint k = 0; k < 4; ++k) a[k] = own[k];
+        return;
+    }
+    a[i & 3] = called_element(own, i);
+}
+void called_assign(private uint* v, uint x) {
+    if (*v > x) { *v = called_product(x, 1); return; }
+    for (*v = 0; x > 3; x >>= 2, *v += 1) if ((x & 3) != 0) break;
+    uint shift = *v;
+    *v = x << 2 * shift;
+}
 __attribute__((noinline, cold)) uint rare_product(uint a, uint b) {
     uint product = 0;
     for (uint bit = 0; bit < 32; ++bit)  // so that LLVM does not know the result

@@ -284,7 +284,7 @@ Seeds seeds_or(Seeds result) {
 using SubGroups = Generator::SubGroups;
 using KeptValues = Generator::KeptValues;
 
-enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick };
+enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick, long_functions };
 
 void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
                   KeptValues kept_values = KeptValues::none, Code code = Code::lanes) {
@@ -294,7 +294,9 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
     const auto size_of_sub_groups = [&](uint32_t i) {
         return sub_groups == SubGroups::used ? 4U << (first + i) % 5 : 0;
     };
-    const auto calls_of = [&](uint32_t i) { return (first + i) % 4 == 3 ? Calls::rare : Calls::none; };
+    const auto calls_of = [&](uint32_t i) {
+        return code == Code::long_functions ? Calls::long_functions : (first + i) % 4 == 3 ? Calls::rare : Calls::none;
+    };
     for (uint32_t i = 0; i < count; ++i) {
         programs.push_back(Generator(first + i, sub_groups, kept_values).program());
         source += kernel_text(programs.back(), "k" + std::to_string(i), calls_of(i), size_of_sub_groups(i));
@@ -334,6 +336,12 @@ TEST(WorkGroupRandom, KernelsComputeWhatAnInterpreterInLockStepComputes) { expec
 TEST(WorkGroupRandom, QuickCodeComputesTheSame) {
     expect_right(seeds_or({52000, 25}), "", SubGroups::none, KeptValues::none, Code::quick);
     expect_right(seeds_or({53000, 10}), "", SubGroups::none, KeptValues::used, Code::quick);
+}
+
+// Functions that are not inlined are called once for all lanes.
+TEST(WorkGroupRandom, LongFunctionsComputeTheSame) {
+    expect_right(seeds_or({58000, 12}), "", SubGroups::none, KeptValues::none, Code::long_functions);
+    expect_right(seeds_or({59000, 6}), "", SubGroups::none, KeptValues::used, Code::long_functions);
 }
 
 TEST(WorkGroupRandom, SeveralVectorsAtOnceComputeTheSame) {
@@ -376,6 +384,12 @@ TEST(WorkGroupRandom, ValuesOfSomeWorkItemsWithVectorsOf128Bits) {
 TEST(WorkGroupRandom, SeveralVectorsOf128Bits) {
     expect_right(seeds_or({56000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::two_vectors);
     expect_right(seeds_or({57000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::four_vectors);
+}
+
+TEST(WorkGroupRandom, LongFunctionsWithVectorsOf128And256Bits) {
+    expect_right(seeds_or({60000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::long_functions);
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+        expect_right(seeds_or({61000, 5}), "haswell", SubGroups::none, KeptValues::none, Code::long_functions);
 }
 
 TEST(WorkGroupRandom, WithVectorsOf128Bits) { expect_right(seeds_or({8000, 8}), "x86-64-v2"); }

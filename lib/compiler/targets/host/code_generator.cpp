@@ -43,6 +43,7 @@
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/workgroup.h"
 #include "vector_division.h"
 
@@ -60,6 +61,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/DataExtractor.h>
+#include <llvm/Support/MathExtras.h>
 #include <llvm/Transforms/IPO/GlobalDCE.h>
 
 namespace polder::compiler {
@@ -71,8 +73,14 @@ constexpr unsigned inlined_instructions_max = 3000;
 constexpr unsigned inlined_instructions_total_max = 60000;
 constexpr unsigned inlined_anyway_instructions_max = 50;
 
-// Callees come before callers, so that the size of a function includes what is inlined into it.
-void prefer_inlining(llvm::Module& module) {
+// A kernel of so many instructions, with all functions inlined, is too long to be compiled in lanes, whatever is simplified.
+constexpr uint64_t instructions_in_lanes_max = 40000;
+
+// Callees come before callers, so that the size of a function includes what is inlined into it. Returns how many instructions the longest kernel would
+// have if all functions were inlined.
+uint64_t prefer_inlining(llvm::Module& module) {
+    llvm::DenseMap<const llvm::Function*, uint64_t> whole_sizes;  // with all functions inlined
+    uint64_t longest = 0;
     llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // including the functions that are inlined into them
     llvm::SmallVector<llvm::Function*> callees_first;
     llvm::CallGraph graph(module);
@@ -84,12 +92,16 @@ void prefer_inlining(llvm::Module& module) {
     for (llvm::Function* function : callees_first) {
         const uint64_t own = function->getInstructionCount();
         uint64_t& size = sizes[function] = own;
+        uint64_t& whole_size = whole_sizes[function] = own;
         for (const llvm::Instruction& instruction : llvm::instructions(*function)) {
             const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
             const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
             if (callee && callee->hasFnAttribute(llvm::Attribute::AlwaysInline))
                 size += sizes.lookup(callee);
+            if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold))
+                whole_size = llvm::SaturatingAdd(whole_size, whole_sizes.lookup(callee));
         }
+        longest = std::max(longest, whole_size);
         if (function->hasFnAttribute(kernel_attribute))
             continue;
         function->setLinkage(llvm::GlobalValue::InternalLinkage);
@@ -104,6 +116,7 @@ void prefer_inlining(llvm::Module& module) {
         function->removeFnAttr(llvm::Attribute::NoInline);
         function->addFnAttr(llvm::Attribute::AlwaysInline);
     }
+    return longest;
 }
 
 void set_processor(llvm::Module& module) {
@@ -351,7 +364,11 @@ private:
         // Built with -g -cl-opt-disable: the program is for a debugger, so its code is not optimised.
         if (kernel_->getSubprogram() != nullptr && !request_.module.options().is_optimized)
             machine_->setOptLevel(llvm::CodeGenOptLevel::None);
-        return make_work_group_function();
+        POLDER_TRY(make_work_group_function());
+        if (!lanes_.is_too_long || calls_long_functions_)
+            return {};
+        calls_long_functions_ = true;
+        return prepare();
     }
 
     // Quick code has few cold functions, and a debugger shows those that are in the kernel's module.
@@ -414,7 +431,10 @@ private:
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         fold_known_arguments(*kernel_, request_.known);
-        prefer_inlining(*module_);
+        calls_long_functions_ |= prefer_inlining(*module_) > instructions_in_lanes_max;
+        if (calls_long_functions_ && options.lanes != workgroup::Lanes::none &&
+            options.lanes != workgroup::Lanes::later)
+            workgroup::call_long_functions(*kernel_, &*machine_);
         auto made = workgroup::make_work_group_function(*kernel_, options);
         if (!made)
             return fail(Status::out_of_resources, llvm::toString(made.takeError()));
@@ -443,6 +463,7 @@ private:
     llvm::Function* kernel_ = nullptr;
     workgroup::LaneReport lanes_;
     bool has_same_results_ = false;  // with and without lanes
+    bool calls_long_functions_ = false;  // the kernel is too long to be compiled in lanes when they are inlined
     KernelObject result_;
 };
 

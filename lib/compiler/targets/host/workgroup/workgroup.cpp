@@ -14,6 +14,7 @@
 #include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
 #include "targets/host/workgroup/vectorizer/rare_lanes.h"
+#include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
@@ -167,6 +168,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     mark_local_atomics(function, *function.getArg(abi::local_memory));
     const uint32_t register_words = vector_width(function, options.target_machine);
     uint32_t width = options.lanes == Lanes::none ? 1 : register_words;
+    if (options.lanes != Lanes::none && options.lanes != Lanes::later)
+        prepare_vector_functions(function, register_words, options.target_machine);
     if (lowered->sub_group_size == 0) {  // sub-groups follow the linear local id
         lowered->order = choose_loop_order(function, lowered->local_size, width);
         follow_lanes_with_groups(*lowered);
@@ -202,11 +205,11 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
                 function, {lowered->sub_group_size, permutes_of(options.target_machine)}, analyses);
         if (options.lanes == Lanes::later)
             return;
-        report = vectorize_work_item_loops(function, width, options,
-                                           {gathers_of(options.target_machine), masks_of(options.target_machine),
-                                            permutes_of(options.target_machine), register_words,
-                                            pages_of(options.target_machine), loads_of(options.target_machine)},
-                                           sub_groups, analyses);
+        const LaneTarget target{gathers_of(options.target_machine),  masks_of(options.target_machine),
+                                permutes_of(options.target_machine), register_words,
+                                pages_of(options.target_machine),    loads_of(options.target_machine)};
+        report = vectorize_work_item_loops(function, width, options, target, sub_groups, analyses);
+        report.serial_calls.merge(vectorize_functions(*function.getParent(), target, options.lanes, analyses));
         vectorize_rare_calls(*function.getParent(), register_words, permutes_of(options.target_machine), analyses);
     });
     replace_local_atomics(function);

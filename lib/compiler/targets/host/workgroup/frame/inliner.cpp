@@ -180,7 +180,8 @@ llvm::Error inline_callees(llvm::Function& function) {
                                                "' reaches a barrier or a work-item function");
             const size_t size = graph.size_of(*callee);
             const bool is_rare = callee->hasFnAttribute(llvm::Attribute::Cold);
-            const bool is_large = size > optional_callee_max || total + size > optional_total_max;
+            const bool is_large = size > optional_callee_max || total + size > optional_total_max ||
+                                  callee->hasFnAttribute(called_attribute);
             if (!needed && (recursive || (!is_better_inlined && (is_rare || is_large)))) {
                 kept.insert(call);
                 continue;

@@ -10,6 +10,9 @@ class GlobalVariable;
 
 namespace polder::compiler::workgroup {
 
+// Of functions that remain calls where they need not be inlined.
+inline constexpr const char* called_attribute = "polder-called";
+
 // Inlines into `function`, transitively, all calls of functions that use a work-item function or a __local variable. Recursion
 // among these is an Error. Other small functions are inlined too, so that the vectorizer can handle math functions.
 [[nodiscard]] llvm::Error inline_callees(llvm::Function& function);

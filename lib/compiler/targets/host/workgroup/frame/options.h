@@ -42,6 +42,7 @@ struct LaneReport {
     unsigned loops = 0;  // loops whose work-items are lanes
     unsigned scalar_loops = 0;  // loops that run one work-item at a time
     std::string reason;  // why the first of `scalar_loops`, or the whole kernel, has no lanes: a clause for the user
+    bool is_too_long = false;  // a loop over work-items was too long to be compiled in lanes
     // The kernel's own vectors stay whole, because lanes of their elements are estimated to be slower.
     bool keeps_vectors = false;
     // Functions without a vector form, which the code calls for one lane after the other. Functions on rare paths are left out.

@@ -5,7 +5,9 @@
 #include "lane_division.h"
 #include "lane_shape_values.h"
 #include "rare_calls.h"
+#include "skipped_code.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "vector_functions.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -311,10 +313,31 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
                               filling->getDestAlign());
         return;
     }
+    if (is_call_for_lanes(instruction, width_)) {
+        emit_call_for_lanes(*call, mask);
+        return;
+    }
     const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
     if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold) && !is_same_for_all_lanes(instruction, shapes_))
         serial_calls_.insert(callee->getName().str());
     emit_lane_by_lane(instruction, llvm::isSafeToSpeculativelyExecute(&instruction) ? nullptr : mask);
+}
+
+void LaneCode::emit_call_for_lanes(llvm::CallInst& call, llvm::Value* mask) {
+    llvm::SmallVector<LaneArgument> arguments;
+    for (const llvm::Use& argument : call.args()) {
+        const LaneShape shape = shapes_.of(argument.get());
+        arguments.push_back(shape.is_strided() ? LaneArgument{scalar(argument.get()), shape.stride}
+                                               : LaneArgument{vector(argument.get()), std::nullopt});
+    }
+    std::optional<SkippingBranch> around;
+    if (mask)
+        around.emplace(builder_, any(mask));
+    llvm::Value* result = call_for_lanes(builder_, call, width_, arguments, mask, lane_values_);
+    if (around)
+        around->end();
+    if (result)
+        vectors_[&call] = around ? around->merged(result, llvm::PoisonValue::get(result->getType())) : result;
 }
 
 llvm::Value* LaneCode::emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id) {

@@ -179,6 +179,7 @@ private:
 
     // Calls
     void emit_call(llvm::Instruction& instruction, llvm::Value* mask);
+    void emit_call_for_lanes(llvm::CallInst& call, llvm::Value* mask);
     llvm::Value* emit_intrinsic(llvm::CallInst& call, llvm::Intrinsic::ID id);
     void emit_lane_by_lane(llvm::Instruction& instruction, llvm::Value* mask);
     // A loop over the active lanes (active_lanes.cpp)

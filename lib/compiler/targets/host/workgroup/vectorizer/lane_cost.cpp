@@ -11,6 +11,7 @@
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 #include "uniform_arms.h"
+#include "vector_functions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -113,6 +114,10 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
     if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         call && call->getCalledFunction() && call->getCalledFunction()->hasFnAttribute(llvm::Attribute::Cold))
         return {2, one_by_one};  // a branch around it
+    if (is_call_for_lanes(instruction, width)) {
+        const CallCosts costs = costs_of_call(instruction, width);
+        return {costs.lanes, costs.one_by_one};
+    }
     if (!is_vector_instruction(instruction)) {
         // A loop of compare and exchange takes branches for each lane.
         constexpr double exchange = 5, other = 3;

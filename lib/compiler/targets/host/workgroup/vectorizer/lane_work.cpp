@@ -11,6 +11,7 @@
 #include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "uniform_arms.h"
+#include "vector_functions.h"
 
 #include <algorithm>
 #include <llvm/Analysis/LoopInfo.h>
@@ -42,6 +43,8 @@ public:
             return scalar_work;
         if (moves_elements(instruction))
             return of_moves(instruction);
+        if (is_call_for_lanes(instruction, lanes_))
+            return costs_of_call(instruction, lanes_).lanes;
         if (!is_vector_instruction(instruction)) {
             constexpr double call_per_lane = 3;
             return call_per_lane * lanes_;

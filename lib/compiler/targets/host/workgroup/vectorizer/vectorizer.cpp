@@ -122,6 +122,7 @@ struct Outcome {
     enum class Kind : uint8_t { vectorized, does_not_pay, not_understood } kind;
     double gain = 0;  // of one work-item, in instructions
     std::string reason;
+    bool is_too_long = false;
     std::set<std::string> serial_calls;
     unsigned width = 0;
     unsigned vectors = 1;  // at once
@@ -149,7 +150,7 @@ double part_left_over(const LanePlan& plan, unsigned width) {
 Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
                   unsigned width, const WorkGroupOptions& options, const LaneTarget& prices, double saved) {
     if (instruction_count(loop) > lane_instructions_max)
-        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes"};
+        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes", true};
     llvm::LoopInfo& loops = unfinished.loops();
     llvm::DominatorTree& dominators = unfinished.dominators();
     auto plan = plan_lanes(loop, loops, unfinished.post_dominators(), width);
@@ -295,7 +296,7 @@ void forget_other_loop(llvm::BasicBlock& preheader) {
 
 // Vectorizes the first loop with the tag; nothing when there is none. Returns the obstacle, or an empty text.
 std::optional<std::string> vectorize_sub_group(llvm::Function& function, const char* tag, const SubGroupLanes& lanes,
-                                               const llvm::TargetTransformInfo& target) {
+                                               const llvm::TargetTransformInfo& target, const LaneTarget* prices) {
     llvm::DominatorTree dominators(function);
     llvm::LoopInfo loops(dominators);
     const auto tagged = tagged_loops(loops, tag);
@@ -321,6 +322,8 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
         }
         const LaneShapes guesses = shapes(LaneShapes::Certainty::likely);
         LaneAccesses accesses(sure, guesses, lanes.size, target, lanes.permutes);
+        if (prices && costs_of(*plan, sure, accesses, lanes.size, *prices).gain() < 0)
+            return "lanes would be slower";
         emit_sub_group(*plan, sure, accesses, lanes, otherwise);
         if (otherwise && sure.assumed_small().empty())
             forget_other_loop(*plan->preheader);
@@ -345,6 +348,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
     while (const std::optional<Outcome> outcome =
                vectorize_one(unfinished, target, width, options, prices, vectors, saved)) {
         report.vectors = std::max(report.vectors, outcome->vectors);
+        report.is_too_long |= outcome->is_too_long;
         if (outcome->comes_again || outcome->only_asks)
             continue;  // the same loop again, or a part of one without lanes
         report.serial_calls.insert(outcome->serial_calls.begin(), outcome->serial_calls.end());
@@ -398,7 +402,7 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
     canonicalise(function, ExplicitVectors::split, analyses);
     const llvm::TargetTransformInfo& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
     for (const char* tag : {whole_sub_group_tag, sub_group_tag})
-        while (const auto obstacle = vectorize_sub_group(function, tag, lanes, target)) {
+        while (const auto obstacle = vectorize_sub_group(function, tag, lanes, target, nullptr)) {
             if (!obstacle->empty()) {
                 report.obstacle = *obstacle;
                 return report;
@@ -411,11 +415,11 @@ SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGrou
 }
 
 std::string vectorize_one_vector(llvm::Function& function, const SubGroupLanes& lanes,
-                                 llvm::FunctionAnalysisManager& analyses) {
+                                 llvm::FunctionAnalysisManager& analyses, const LaneTarget* prices) {
     make_operations_plain(function);
     canonicalise(function, ExplicitVectors::split, analyses);
     const auto& target = analyses.getResult<llvm::TargetIRAnalysis>(function);
-    const auto obstacle = vectorize_sub_group(function, sub_group_tag, lanes, target);
+    const auto obstacle = vectorize_sub_group(function, sub_group_tag, lanes, target, prices);
     llvm::removeUnreachableBlocks(function);
     analyses.clear(function, function.getName());
     return obstacle.value_or("there is no loop over lanes");

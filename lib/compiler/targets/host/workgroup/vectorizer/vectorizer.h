@@ -32,9 +32,11 @@ struct SubGroupReport {
 [[nodiscard]] SubGroupReport vectorize_sub_group_loops(llvm::Function& function, const SubGroupLanes& lanes,
                                                        llvm::FunctionAnalysisManager& analyses);
 
-// The same for the one loop of `function` with the tag of sub-groups. Returns the obstacle, or an empty text.
+// The same for the one loop of `function` with the tag of sub-groups. `prices`: not null where it should remain a loop when lanes would be slower.
+// Returns the obstacle, or an empty text.
 [[nodiscard]] std::string vectorize_one_vector(llvm::Function& function, const SubGroupLanes& lanes,
-                                               llvm::FunctionAnalysisManager& analyses);
+                                               llvm::FunctionAnalysisManager& analyses,
+                                               const LaneTarget* prices = nullptr);
 
 // `width`: lanes; a power of two. Where sub-groups have become lanes, the kernel's own vectors are split already, and all others are kept.
 LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, const WorkGroupOptions& options,
