@@ -97,7 +97,7 @@ private:
     [[nodiscard]] bool waits_are_complete(Operation& operation, uint32_t depth);
     void wait_as_helper(driver::Timepoint timepoint, uint32_t depth);
     [[nodiscard]] Wait wait_as_worker(driver::Timepoint timepoint, uint32_t depth);
-    [[nodiscard]] bool fits_this_thread(const Operation& operation) const;
+    [[nodiscard]] bool fits_this_thread(Operation& operation) const;
     [[nodiscard]] Status execute(Operation& operation);
     void execute_copy(const CopyRecord& record, Workspace& workspace);
     void complete(uint64_t value);

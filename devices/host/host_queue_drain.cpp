@@ -99,11 +99,15 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
 }
 
 // False for a kernel that may need more stack than this thread of the application has left.
-bool HostQueue::fits_this_thread(const Operation& operation) const {
-    if (operation.kind != OperationKind::launch || WorkerPool::is_any_worker_here())
+bool HostQueue::fits_this_thread(Operation& operation) const {
+    if (operation.kind != OperationKind::launch)
+        return true;
+    // Forms of code that need more stack may have been made since the launch was submitted.
+    auto& launch = static_cast<LaunchRecord&>(operation);
+    launch.stack_bytes = std::max(launch.stack_bytes, launch.kernel->contest.stack_bytes());
+    if (WorkerPool::is_any_worker_here())
         return true;
     constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
-    const auto& launch = static_cast<const LaunchRecord&>(operation);
     const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
     return here - stack_floor() >= launch.stack_bytes + least_stack_bytes;
 }

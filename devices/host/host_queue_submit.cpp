@@ -134,7 +134,7 @@ driver::Timepoint HostQueue::launch(const driver::LaunchOperation& operation, co
     context.device_enqueue = nullptr;
 
     record.blocks = operation.blocks;
-    record.stack_bytes = record.kernel->contest.stack_bytes();
+    record.stack_bytes = 0;
     for (const driver::LoadedKernel* block : operation.blocks.kernels)
         record.stack_bytes = std::max(record.stack_bytes, static_cast<const HostKernel*>(block)->code.stack_bytes);
     return publish(is_large(record) ? Weight::large : Weight::small);

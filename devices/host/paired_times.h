@@ -4,9 +4,14 @@
 // programs. The first one finds colder caches, so each code is first in half of the pairs; the logarithm of the ratio is the mean of both halves' averages.
 // Which code of the next pair is first is random, because launches may alternate between data as regularly as pairs would alternate.
 //
+// The sum of the times decides, so a pair counts as much as its work takes: the less of both times, which an interruption does not make longer, after the rival's was
+// divided by the plain average, so that the weight does not depend on the ratio.
+// Without that, a form wins that is faster in many short launches and slower in the few that take most of the time.
+//
 // An average is that of the middle half of the sorted logarithms (a trimmed mean), so it hardly changes when the system interrupts some of the pairs, and is
 // between the two values where there are two kinds of pairs, as a median would not be. Its standard error is that of the same logarithms with the
-// other quarters replaced by the first and the last of the middle ones (R. Wilcox, Introduction to Robust Estimation, 3.3). One thread at a time.
+// other quarters replaced by the first and the last of the middle ones (R. Wilcox, Introduction to Robust Estimation, 3.3), for as many pairs of equal
+// weight as have this variation of weights (L. Kish, Survey Sampling, 11.7). One thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +20,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 
 namespace polder::devices {
@@ -27,15 +31,17 @@ public:
     [[nodiscard]] First next() const {
         if (counts_[0] != counts_[1])
             return counts_[0] < counts_[1] ? First::current : First::rival;
+        return random(pairs() + 1);
+    }
+    [[nodiscard]] static First random(uint64_t number) {
         // A multiplicative hash.
-        const uint64_t bits = (pairs() + 1) * 0x9e3779b97f4a7c15;
-        return (bits >> 40 & 1) == 0 ? First::current : First::rival;
+        return (number * 0x9e3779b97f4a7c15 >> 40 & 1) == 0 ? First::current : First::rival;
     }
 
     void add(First first, float current_ns, float rival_ns) {
         size_t& count = counts_[static_cast<size_t>(first)];
         if (count < pairs_max / 2 && current_ns > 0 && rival_ns > 0)
-            logs_[static_cast<size_t>(first)][count++] = std::log(rival_ns / current_ns);
+            pairs_[static_cast<size_t>(first)][count++] = {std::log(rival_ns / current_ns), current_ns, rival_ns, 1};
         least_ = std::min(least_, rival_ns / std::max(current_ns, 1.0f));
         sum_ns_ += current_ns + rival_ns;
     }
@@ -53,11 +59,11 @@ public:
         return {std::exp(log - error), std::exp(log), std::exp(log + error)};
     }
     [[nodiscard]] float ratio() const { return bounds(0).ratio; }
-    // Three quarters of the pairs have a greater ratio.
+    // Three quarters of the pairs, and of the work, have a greater ratio.
     [[nodiscard]] float lower_ratio() const {
         if (counts_[0] == 0 || counts_[1] == 0)
             return 1;
-        return std::exp((sorted(0)[counts_[0] / 4] + sorted(1)[counts_[1] / 4]) / 2);
+        return std::exp((average(0).low + average(1).low) / 2);
     }
     // The least of all pairs' ratios: what the system interrupts does not make it larger.
     [[nodiscard]] float least_ratio() const { return least_; }
@@ -70,35 +76,59 @@ public:
 private:
     // Clocks count in steps, so times that are all the same are not exact.
     static constexpr float least_error = 0.005f;
+    // Pairs of so few do not show how much they vary.
+    static constexpr float least_pairs = 3.5f;
 
-    using Logs = std::array<float, pairs_max / 2>;
+    struct Pair {
+        float log = 0, current_ns = 0, rival_ns = 0, weight = 1;
+    };
+    using Pairs = std::array<Pair, pairs_max / 2>;
     struct Average {
-        float log, error;
+        float log = 0, error = 0, low = 0;  // low: the first one of the middle half
     };
 
-    [[nodiscard]] Logs sorted(size_t half) const {
-        Logs logs = logs_[half];
-        std::sort(logs.begin(), logs.begin() + static_cast<std::ptrdiff_t>(counts_[half]));
-        return logs;
-    }
-
     [[nodiscard]] Average average(size_t half) const {
-        const Logs logs = sorted(half);
-        const size_t count = counts_[half], trimmed = count / 4, kept = count - 2 * trimmed;
-        const std::span middle = std::span(logs).subspan(trimmed, kept);
-        const auto n = static_cast<float>(count), quarter = static_cast<float>(trimmed);
-        const float sum = std::accumulate(middle.begin(), middle.end(), 0.0f);
-        const float mean_of_all = (sum + quarter * (middle.front() + middle.back())) / n;
-        const auto square = [&](float log) { return (log - mean_of_all) * (log - mean_of_all); };
-        float squares = quarter * (square(middle.front()) + square(middle.back()));
-        for (const float log : middle)
-            squares += square(log);
-        const float deviation = std::sqrt(squares / std::max(n - 1, 1.0f));
-        const float error = deviation * std::sqrt(n) / static_cast<float>(kept);
-        return {sum / static_cast<float>(kept), count < 4 ? std::numeric_limits<float>::infinity() : error};
+        Pairs sorted = pairs_[half];
+        const std::span pairs(sorted.data(), counts_[half]);
+        std::ranges::sort(pairs, {}, &Pair::log);
+        const Average plain = average(pairs);
+        for (Pair& pair : pairs)
+            pair.weight = std::min(pair.current_ns, pair.rival_ns / std::exp(plain.log));
+        Average weighted = average(pairs);
+        weighted.low = std::min(weighted.low, plain.low);
+        return weighted;
     }
 
-    std::array<Logs, 2> logs_{};  // of the ratios of pairs in which the current code, and the rival, was first
+    [[nodiscard]] static Average average(std::span<const Pair> pairs) {
+        float weight = 0, squared_weights = 0;
+        for (const Pair& pair : pairs) {
+            weight += pair.weight;
+            squared_weights += pair.weight * pair.weight;
+        }
+        float before = 0, sum = 0, low = pairs.back().log, high = pairs.back().log;
+        for (const Pair& pair : pairs) {
+            const float after = before + pair.weight;
+            const float kept = std::min(after, 0.75f * weight) - std::max(before, 0.25f * weight);
+            // Sums of equal weights are rounded.
+            if (before <= 0.2501f * weight)
+                low = pair.log;
+            if (before < 0.7499f * weight)
+                high = pair.log;
+            sum += std::max(kept, 0.0f) * pair.log;
+            before = after;
+        }
+        const auto between = [&](const Pair& pair) { return std::clamp(pair.log, low, high); };
+        float mean = 0, squares = 0;
+        for (const Pair& pair : pairs)
+            mean += pair.weight * between(pair) / weight;
+        for (const Pair& pair : pairs)
+            squares += pair.weight * (between(pair) - mean) * (between(pair) - mean) / weight;
+        const float n = weight * weight / squared_weights;
+        const float error = n < least_pairs ? std::numeric_limits<float>::infinity() : 2 * std::sqrt(squares / (n - 1));
+        return {2 * sum / weight, error, low};
+    }
+
+    std::array<Pairs, 2> pairs_{};  // in which the current code, and the rival, was first
     std::array<size_t, 2> counts_{};
     float least_ = std::numeric_limits<float>::max();
     float sum_ns_ = 0;

@@ -120,10 +120,10 @@ public:
     virtual void request(size_t form) noexcept = 0;
     // Nothing before it was made. Null when there is none: it cannot be made, it would be the same code, or a measurement showed that it is slower.
     [[nodiscard]] virtual std::optional<const HostCode*> made(size_t form) const = 0;
-    // The form takes this part of the time of the best code until then.
-    virtual void measured(size_t form, float time) = 0;
-    // This form is faster than the code that was the best one until then.
-    virtual void settled(size_t form) = 0;
+    enum class Verdict : uint8_t { faster, not_faster };
+    // A form, or for count() the code to which these forms were offered, takes this part of the time of the code that was the best one until then. If it is
+    // faster, it is the best one now. May write a file.
+    virtual void measured(size_t form, float time, Verdict verdict) = 0;
 };
 
 // Loaded machine code of one kernel on one device. The caller destroys it only after all its launches are complete. Any thread.

@@ -1,106 +1,13 @@
-// Which form of a kernel's code CodeContest keeps, with made-up times.
-#include <functional>
-#include <gtest/gtest.h>
-#include <host/code_contest.h>
+// Which form of a kernel's code CodeContest keeps, with made-up times of pieces of launches.
+#include "code_contests.h"
+
+#include <future>
 #include <host/host_kernel.h>
-#include <map>
-#include <optional>
 #include <random>
-#include <vector>
+#include <thread>
 
 namespace polder::devices {
 namespace {
-
-using First = CodeContest::First;
-constexpr uint64_t ms = 1'000'000;
-constexpr uint64_t us = 1'000;
-constexpr uint64_t stack = 4096;
-
-// Functions with other addresses, which are never called.
-template <int number>
-void function_of_form(const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {}
-
-driver::HostCode code_of(WorkGroupFunction function) {
-    return {.function = function, .stack_bytes = stack, .name = "kernel"};
-}
-
-class Forms final : public driver::OtherForms {
-public:
-    explicit Forms(std::vector<const driver::HostCode*> codes, uint64_t making_ns)
-        : ns_to_make(making_ns), codes_(std::move(codes)) {}
-
-    [[nodiscard]] size_t count() const override { return codes_.size(); }
-    [[nodiscard]] const char* name(size_t) const override { return "a form"; }
-    [[nodiscard]] uint64_t making_ns() const override { return ns_to_make; }
-    void request(size_t form) noexcept override { ++requests[form]; }
-    [[nodiscard]] std::optional<const driver::HostCode*> made(size_t form) const override {
-        return is_ready ? std::optional{codes_[form]} : std::nullopt;
-    }
-    void measured(size_t form, float time) override { times[form] = time; }
-    void settled(size_t form) override { best = form; }
-
-    const uint64_t ns_to_make;
-    bool is_ready = true;
-    std::map<size_t, int> requests;
-    std::map<size_t, float> times;
-    std::optional<size_t> best;
-
-private:
-    std::vector<const driver::HostCode*> codes_;
-};
-
-class CodeContests : public testing::Test {
-public:
-    Forms& offer(std::vector<const driver::HostCode*> codes, uint64_t making_ns = 1 * ms) {
-        auto forms = std::make_unique<Forms>(std::move(codes), making_ns);
-        Forms& offered = *forms;
-        contest.offer(std::move(forms));
-        return offered;
-    }
-
-    // Works until the first form is measured.
-    void begin() {
-        contest.worked(20 * ms);
-        contest.worked(1 * ms);
-    }
-
-    using Times = std::function<uint64_t(const driver::HostCode&)>;
-
-    // Pairs of pieces until the trial ends, and then whole launches until it is confirmed. Returns how many pairs of pieces there were.
-    int run_trial(const Times& ns) { return run_trial(ns, ns); }
-    int run_trial(const Times& ns_of_piece, const Times& ns_of_launch) {
-        return run(contest, ns_of_piece, ns_of_launch);
-    }
-    static int run(CodeContest& contest, const Times& ns_of_piece, const Times& ns_of_launch) {
-        const CodeContest::Turn turn = contest.turn(contest.stack_bytes());
-        EXPECT_NE(turn.rival, nullptr);
-        const auto is_open = [&] { return contest.turn(contest.stack_bytes()).rival == turn.rival; };
-        int pairs = 0;
-        for (; turn.rival != nullptr && is_open() && !contest.wants_whole() && pairs < 1000; ++pairs)
-            add_piece(contest, turn, ns_of_piece);
-        for (int i = 0; turn.rival != nullptr && is_open() && i < 1000; ++i)
-            add_launch(contest, turn, 64, ns_of_launch);
-        EXPECT_FALSE(turn.rival != nullptr && is_open());
-        return pairs;
-    }
-    static void add_piece(CodeContest& contest, const CodeContest::Turn& turn, const Times& ns) {
-        const First first = contest.first();
-        const bool is_code_first = first == First::current;
-        const uint64_t before = ns(is_code_first ? *turn.code : *turn.rival);
-        const uint64_t after = ns(is_code_first ? *turn.rival : *turn.code);
-        contest.add(turn, first, is_code_first ? before : after, is_code_first ? after : before);
-    }
-    static void add_launch(CodeContest& contest, const CodeContest::Turn& turn, uint64_t groups, const Times& ns) {
-        const driver::HostCode& code = contest.whole(turn, groups);
-        contest.add_whole(turn, code, groups, ns(code));
-    }
-
-    const driver::HostCode& best() { return *contest.turn(contest.stack_bytes()).code; }
-
-    const driver::HostCode planned = code_of(function_of_form<0>), other = code_of(function_of_form<1>),
-                           third = code_of(function_of_form<2>);
-    CodeContest contest{planned};
-};
 
 TEST_F(CodeContests, NothingIsRequestedBeforeTheKernelHasWorkedForLong) {
     const Forms& forms = offer({&other});
@@ -203,6 +110,7 @@ TEST_F(CodeContests, FormsComeOneAfterTheOther) {
     run_trial(ns);
     EXPECT_EQ(&best(), &other);
     EXPECT_EQ(forms.best, 0);  // the process may end now
+    EXPECT_EQ(forms.reports, 1);
     EXPECT_TRUE(forms.requests.contains(1));
     contest.worked(1 * ms);
     run_trial(ns);
@@ -236,7 +144,7 @@ int wins_with_noise(double time_of_other) {
 }
 
 TEST(CodeContestsWithNoise, AFormThatIsNoFasterIsHardlyEverTaken) {
-    EXPECT_LE(wins_with_noise(1.0), 4);
+    EXPECT_LE(wins_with_noise(1.0), 12);
     EXPECT_EQ(wins_with_noise(1.05), 0);
 }
 
@@ -253,59 +161,6 @@ TEST_F(CodeContests, WorkThatAlternatesWithThePairsDoesNotDecide) {
     constexpr uint64_t of_pieces[] = {20, 40, 40, 20};
     run_trial([&](const driver::HostCode&) { return of_pieces[piece++ % 4] * us; });
     EXPECT_EQ(&best(), &planned);
-}
-
-// Launches of one size whose data is different.
-TEST_F(CodeContests, LaunchesThatAlternateBetweenDataAreCompared) {
-    for (const uint64_t period : {2u, 3u, 4u, 5u}) {
-        CodeContest alternating{planned};
-        alternating.offer(std::make_unique<Forms>(std::vector{&other}, 1 * ms));
-        alternating.worked(20 * ms);
-        alternating.worked(1 * ms);
-        const CodeContest::Turn turn = alternating.turn(stack);
-        constexpr uint64_t of_data[] = {10, 20, 20, 10, 15};
-        uint64_t i = 0;
-        for (; i < 2000 && alternating.turn(stack).rival != nullptr; ++i) {
-            const driver::HostCode& code = alternating.whole(turn, 4);
-            alternating.add_whole(turn, code, 4, of_data[i % period] * (&code == &planned ? 10 : 6) * us);
-        }
-        EXPECT_EQ(alternating.turn(stack).code, &other) << period;
-    }
-}
-
-TEST_F(CodeContests, LaunchesThatAlternateBetweenSizesAreCompared) {
-    static_cast<void>(offer({&other}));
-    begin();
-    const CodeContest::Turn turn = contest.turn(stack);
-    uint64_t i = 0;
-    for (; i < 1000 && contest.turn(stack).rival != nullptr; ++i) {
-        const uint64_t groups = 1 + i % 3;
-        add_launch(contest, turn, groups,
-                   [&](const driver::HostCode& code) { return groups * (&code == &planned ? 100 : 80) * us; });
-    }
-    EXPECT_EQ(&best(), &other);
-    EXPECT_LT(i, 200);
-}
-
-TEST_F(CodeContests, AFormThatIsFasterInPiecesAndSlowerInLaunchesIsNotTaken) {
-    static_cast<void>(offer({&other}));
-    begin();
-    run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 20 : 18) * us; },
-              [&](const driver::HostCode& code) { return (&code == &planned ? 300 : 310) * us; });
-    EXPECT_EQ(&best(), &planned);
-}
-
-// A launch that takes a second cannot be repeated often.
-TEST_F(CodeContests, PiecesDecideWhereLaunchesAreLong) {
-    static_cast<void>(offer({&other}));
-    begin();
-    const CodeContest::Turn turn = contest.turn(stack);
-    for (int i = 0; i < 1000 && !contest.wants_whole(); ++i)
-        add_piece(contest, turn, [&](const driver::HostCode& code) { return (&code == &planned ? 20 : 15) * us; });
-    EXPECT_TRUE(contest.wants_whole());
-    contest.worked(2000 * ms);
-    EXPECT_FALSE(contest.wants_whole());
-    EXPECT_EQ(&best(), &other);
 }
 
 TEST_F(CodeContests, AFormThatCannotBeMadeIsPassedOver) {
@@ -344,29 +199,22 @@ TEST_F(CodeContests, LaunchesThatWereSubmittedWithLittleStackExecuteThePlannedCo
     EXPECT_EQ(contest.turn(stack).code, &planned);
 }
 
-TEST_F(CodeContests, WholeLaunchesAreCompared) {
-    static_cast<void>(offer({&other}));
+// A report may write a file, while other threads execute launches.
+TEST_F(CodeContests, WhatWasFoundIsReportedWithoutTheLock) {
+    Forms& forms = offer({&other});
     begin();
-    const CodeContest::Turn turn = contest.turn(stack);
-    std::map<const driver::HostCode*, int> executed;
-    for (int i = 0; i < 1000 && contest.turn(stack).rival != nullptr; ++i) {
-        const driver::HostCode& code = contest.whole(turn, 4);
-        ++executed[&code];
-        contest.add_whole(turn, code, 4, (&code == &planned ? 100 : 50) * us);
-    }
-    EXPECT_EQ(&best(), &other);
-    EXPECT_EQ(executed[&planned], executed[&other]);
-}
-
-// Launches of other sizes take other times in any form.
-TEST_F(CodeContests, WholeLaunchesOfOtherSizesAreNotCompared) {
-    const Forms& forms = offer({&other});
-    begin();
-    const CodeContest::Turn turn = contest.turn(stack);
-    for (uint64_t groups = 1; groups <= 200; ++groups)
-        contest.add_whole(turn, contest.whole(turn, groups), groups, groups * us);
-    EXPECT_EQ(contest.turn(stack).rival, &other);
-    EXPECT_TRUE(forms.times.empty());
+    bool was_free = false;
+    forms.on_report = [&] {
+        auto asked = std::make_shared<std::promise<void>>();
+        std::future<void> answered = asked->get_future();
+        std::thread([&, asked] {
+            static_cast<void>(contest.first());
+            asked->set_value();
+        }).detach();
+        was_free = answered.wait_for(std::chrono::seconds(10)) == std::future_status::ready;
+    };
+    run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 100 : 50) * us; });
+    EXPECT_TRUE(was_free);
 }
 
 TEST_F(CodeContests, FormsAreMeasuredAgainWhenTheKernelHasWorkedMuchLonger) {
@@ -383,6 +231,24 @@ TEST_F(CodeContests, FormsAreMeasuredAgainWhenTheKernelHasWorkedMuchLonger) {
     EXPECT_EQ(contest.turn(stack).rival, &planned);
     run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 50 : 100) * us; });
     EXPECT_EQ(&best(), &planned);
+    EXPECT_EQ(forms.best, forms.count());  // later processes begin with it
+}
+
+// A program may have worked for minutes when its data become others.
+TEST_F(CodeContests, FormsAreMeasuredAgainAfterSomeSeconds) {
+    static_cast<void>(offer({&other}));
+    begin();
+    run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 50 : 100) * us; });
+    for (int second = 0; second < 100; ++second) {
+        contest.worked(1000 * ms);
+        if (contest.turn(stack).rival != nullptr)
+            run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 50 : 100) * us; });
+    }
+    EXPECT_EQ(&best(), &planned);
+    for (int i = 0; i < 3 && contest.turn(stack).rival == nullptr; ++i)
+        contest.worked(1000 * ms);
+    run_trial([&](const driver::HostCode& code) { return (&code == &planned ? 100 : 50) * us; });
+    EXPECT_EQ(&best(), &other);
 }
 
 }  // namespace

@@ -229,5 +229,24 @@ TEST(Forms, TheBestOneIsFoundAgain) {
     EXPECT_FALSE(have(forms_of(*open(of_another_process(built)), "chain"), Form::planned));
 }
 
+// When forms are measured again, the one with which the process began may win.
+TEST(Forms, TheFirstOneOfAProcessMayBeTheBestAgain) {
+    const Outcome built = build(chain);
+    const CodeVersion first_one;
+    CodeVersion other;
+    other.form = Form::without_lanes;
+    const auto process = [&] { return open(of_another_process(built)); };
+    process()->prefer("chain", other);
+    const auto second = process();
+    EXPECT_FALSE(have(forms_of(*second, "chain"), other.form));  // it began with this form
+    CodeVersion third = other;
+    third.form = Form::planned;
+    second->prefer("chain", third);
+    EXPECT_TRUE(have(forms_of(*process(), "chain"), other.form));
+    second->prefer("chain", first_one);
+    EXPECT_FALSE(have(forms_of(*process(), "chain"), other.form));
+    second->prefer("chain", third);
+}
+
 }  // namespace
 }  // namespace polder::compiler::test

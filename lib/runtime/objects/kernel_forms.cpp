@@ -75,20 +75,17 @@ compiler::CodeVersion KernelForms::version_of(compiler::Form form) const {
     return version;
 }
 
-// Both write a small file at once: a request behind a compilation would be dropped if the process ends.
-void KernelForms::settled(size_t form) {
-    try {
-        executable_.prefer(kernel_.name, version_of(forms_[form]->form));
-    } catch (const std::bad_alloc&) {  // a later process measures again
-    }
-}
-
-void KernelForms::measured(size_t form, float time) {
-    if (forms_[form]->form == compiler::Form::two_vectors)
+// Writes a small file at once: a request behind a compilation would be dropped if the process ends.
+void KernelForms::measured(size_t form, float time, Verdict verdict) {
+    const compiler::Form measured = form == forms_.size() ? compiler::Form::best : forms_[form]->form;
+    if (measured == compiler::Form::two_vectors)
         two_vectors_are_slow_.store(time > slow, std::memory_order_relaxed);
     try {
-        executable_.note_measured(kernel_.name, version_of(forms_[form]->form));
-    } catch (const std::bad_alloc&) {
+        if (verdict == Verdict::faster)
+            executable_.prefer(kernel_.name, version_of(measured));
+        else
+            executable_.note_measured(kernel_.name, version_of(measured));
+    } catch (const std::bad_alloc&) {  // a later process measures again
     }
 }
 

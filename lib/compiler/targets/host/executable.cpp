@@ -42,6 +42,7 @@ auto fields_of(T& kernel) {
 struct Preference {
     Form form = Form::planned;
     uint32_t measured = 0;  // a bit for each Form
+    friend bool operator==(const Preference&, const Preference&) = default;
 };
 template <Same<Preference> T>
 auto fields_of(T& preference) {
@@ -147,11 +148,15 @@ public:
     }
 
     void prefer(std::string_view name, const CodeVersion& version) override {
-        change_preference(std::string{name}, version, [&](Preference& kept) { kept.form = version.form; });
+        change_preference(std::string{name}, version, [&](Preference& kept) {
+            kept.form = form_of(name, version);
+            kept.measured |= bit_of(kept.form);
+        });
     }
 
     void note_measured(std::string_view name, const CodeVersion& version) override {
-        change_preference(std::string{name}, version, [&](Preference& kept) { kept.measured |= bit_of(version.form); });
+        change_preference(std::string{name}, version,
+                          [&](Preference& kept) { kept.measured |= bit_of(form_of(name, version)); });
     }
 
 private:
@@ -160,6 +165,7 @@ private:
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
         unsigned lane_dimension = 0;
+        Form form = Form::planned;  // not `best`
         std::vector<Form> other_forms;
         size_t object_hash = 0;
     };
@@ -238,15 +244,24 @@ private:
         return kept && kept->form <= Form::with_lanes ? kept : std::nullopt;
     }
 
+    // Which form the best one was when the version was made.
+    Form form_of(std::string_view kernel, const CodeVersion& version) {
+        const Entry* const made = version.form == Form::best ? entries_.find({std::string{kernel}, version}) : nullptr;
+        return made != nullptr ? made->form : version.form;
+    }
+
     // Two processes may do so at the same time. Then one change is lost, and made again after a later measurement.
     void change_preference(const std::string& kernel, const CodeVersion& version,
-                           const std::function<void(Preference&)>& change) {
+                           const std::function<void(Preference&)>& change) POLDER_EXCLUDES(preferences_mutex_) {
         const Result<std::string> key = preference_key(kernel, version);
         if (!key)
             return;
-        Preference kept = load_preference(*key).value_or(Preference{});
+        const Lock lock(preferences_mutex_);
+        const Preference before = load_preference(*key).value_or(Preference{});
+        Preference kept = before;
         change(kept);
-        store_cached(*key, to_bytes(kept));
+        if (kept != before)
+            store_cached(*key, to_bytes(kept));
     }
 
     Preference preference(const KernelInfo& kernel, const CodeVersion& version) {
@@ -264,8 +279,13 @@ private:
         forms = std::move(sorted);
     }
 
+    struct FormObject {
+        KernelObject object;
+        Form form = Form::planned;
+    };
+
     // The object of the best form, with the forms that are worth measuring beside it.
-    Result<KernelObject> make_best_object(const KernelInfo& kernel, CodeVersion version) {
+    Result<FormObject> make_best_object(const KernelInfo& kernel, CodeVersion version) {
         version.form = Form::planned;
         POLDER_ASSIGN(planned, make_object(kernel, version));
         const Preference kept = preference(kernel, version);
@@ -274,10 +294,10 @@ private:
         version.form = kept.form;
         const auto found = std::ranges::find(planned.other_forms, version.form);
         if (found == planned.other_forms.end())
-            return planned;
+            return FormObject{std::move(planned)};
         Result<KernelObject> best = make_object(kernel, version);
         if (!best)
-            return planned;
+            return FormObject{std::move(planned)};
         // The planned code comes first: what was measured may have been wrong, or another computer's.
         *found = Form::planned;
         put_first(planned.other_forms, [](Form form) { return form == Form::planned; });
@@ -285,12 +305,19 @@ private:
         // The sizes of work-groups do not depend on what was measured.
         best->vector_width = planned.vector_width;
         best->lane_dimension = planned.lane_dimension;
-        return best;
+        return FormObject{std::move(*best), version.form};
+    }
+
+    Result<FormObject> make_form_object(const KernelInfo& kernel, const CodeVersion& version) {
+        if (version.form == Form::best)
+            return make_best_object(kernel, version);
+        POLDER_ASSIGN(object, make_object(kernel, version));
+        return FormObject{std::move(object), version.form};
     }
 
     Result<Entry> make(const KernelInfo& kernel, const CodeVersion& version) {
-        POLDER_ASSIGN(object,
-                      version.form == Form::best ? make_best_object(kernel, version) : make_object(kernel, version));
+        POLDER_ASSIGN(made, make_form_object(kernel, version));
+        KernelObject& object = made.object;
         if (local_memory_bytes_ != 0 && object.local_bytes > local_memory_bytes_)
             return fail(Status::out_of_resources,
                         "kernel " + kernel.name + " needs " + std::to_string(object.local_bytes) +
@@ -317,6 +344,7 @@ private:
                                       .name = kernel.name};
         entry.object = std::move(*loaded);
         entry.object_hash = object_hash;
+        entry.form = made.form;
         entry.other_forms = std::move(object.other_forms);
         entry.lane_dimension = static_cast<unsigned>(object.lane_dimension);
         return entry;
@@ -325,7 +353,7 @@ private:
     const std::shared_ptr<const Module> module_;
     const uint64_t local_memory_bytes_;
     const ZeroedMemory zeroed_;
-    Mutex bitcode_mutex_;
+    Mutex bitcode_mutex_, preferences_mutex_;
     std::string
         host_bitcode_ POLDER_GUARDED_BY(bitcode_mutex_);  // when the module has none; not changed once it is there
     MadeOnce<std::pair<std::string, CodeVersion>, Entry> entries_;

@@ -20,8 +20,7 @@ public:
     [[nodiscard]] uint64_t making_ns() const override { return making_ns_; }
     void request(size_t form) noexcept override;
     [[nodiscard]] std::optional<const driver::HostCode*> made(size_t form) const override;
-    void measured(size_t form, float time) override;
-    void settled(size_t form) override;
+    void measured(size_t form, float time, Verdict verdict) override;
 
 private:
     struct One {
