@@ -138,6 +138,69 @@ TEST(MaskedMemory, GathersFromSmallTables_ArePermutationsOfRegisters) {
     EXPECT_EQ(permutations_for("haswell"), std::vector<std::string>{});
 }
 
+// The text of `@f(ptr %table, <8 x i32> %at)` with these lines, after both passes for the processor.
+std::string lowered(const std::string& lines, const std::string& cpu) {
+    const std::string text = "define <8 x i8> @f(ptr %table, <8 x i32> %at) {\n" + lines + R"(
+          %x = call <8 x i8> @llvm.masked.gather.v8i8.v8p0(<8 x ptr> align 1 %places, <8 x i1> splat (i1 true), <8 x i8> poison)
+          ret <8 x i8> %x
+        }
+        declare <8 x i8> @llvm.masked.gather.v8i8.v8p0(<8 x ptr>, <8 x i1>, <8 x i8>))";
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic error;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
+    EXPECT_NE(module, nullptr) << error.getMessage().str();
+    Host target = host();
+    target.cpu = cpu;
+    target.features.clear();
+    const auto machine = create_target_machine(target);
+    llvm::Function& function = *module->getFunction("f");
+    permute_small_tables(function, *machine);
+    lower_masked_memory(function, machine->getTargetTransformInfo(function));
+    EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+    std::string result;
+    llvm::raw_string_ostream stream(result);
+    module->print(stream, nullptr);
+    return result;
+}
+
+size_t times_in(const std::string& text, const std::string& part) {
+    size_t found = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+        ++found;
+    return found;
+}
+
+TEST(MaskedMemory, GathersFromSmallTablesOfBytes_ArePermutationsWithoutAvx512) {
+    const auto permutations = [](const std::string& cpu, unsigned last) {
+        const std::string lines = "%few = and <8 x i32> %at, splat (i32 " + std::to_string(last) + R"()
+            %index = zext <8 x i32> %few to <8 x i64>
+            %places = getelementptr i8, ptr %table, <8 x i64> %index)";
+        return times_in(lowered(lines, cpu), "call <16 x i8> @llvm.x86.ssse3.pshuf.b.128");
+    };
+    for (const char* cpu : {"x86-64-v2", "x86-64-v3", "haswell", "skylake-avx512"}) {
+        EXPECT_EQ(permutations(cpu, 15), 1U) << cpu;
+        EXPECT_EQ(permutations(cpu, 31), 2U) << cpu;
+        EXPECT_EQ(permutations(cpu, 63), 4U) << cpu;
+        EXPECT_EQ(permutations(cpu, 127), 0U) << cpu;
+    }
+    EXPECT_EQ(permutations("x86-64", 15), 0U);
+}
+
+// The processor adds the base of all lanes and the index of one when it loads.
+TEST(MaskedMemory, LanesFromOneBase_HaveIndicesAndNoAddresses) {
+    const std::string lines = R"(
+        %index = EXTENDED <8 x i32> %at to <8 x i64>
+        %places = getelementptr i8, ptr %table, <8 x i64> %index)";
+    const auto with = [&](const std::string& extension) {
+        std::string text = lines;
+        return lowered(text.replace(text.find("EXTENDED"), 8, extension), "x86-64-v2");
+    };
+    EXPECT_EQ(times_in(with("zext"), "extractelement <8 x i32>"), 8U);
+    EXPECT_EQ(times_in(with("zext"), "extractelement <8 x ptr>"), 0U);
+    EXPECT_EQ(times_in(with("sext"), "extractelement <8 x i64>"), 8U);
+    EXPECT_EQ(times_in(with("sext"), "extractelement <8 x ptr>"), 0U);
+}
+
 // `guard` leaves out work-items; the steps make the bytes of lanes lie apart.
 template <typename T>
 void expect_only_guarded_items_are_touched(const std::string& type) {

@@ -317,6 +317,37 @@ TEST(Gathers, FromRows_ComputeNoAddressesInTheLoop) {
     }
 }
 
+// Tables of at most 64 bytes are permuted in registers, in a buffer that may end behind them.
+TEST(Gathers, FromTablesOfBytes_ReadWhatOneWorkItemReads) {
+    constexpr size_t items = 67;
+    std::vector<uint32_t> in(items);
+    for (size_t i = 0; i < items; ++i)
+        in[i] = static_cast<uint32_t>(i * 2654435761U >> 7);
+    std::vector<uint8_t> table(64);
+    for (size_t i = 0; i < table.size(); ++i)
+        table[i] = static_cast<uint8_t>(255 - 3 * i);
+    for (const uint32_t last : {15U, 31U, 63U})
+        for (const char* guard : {"", "if (in[i] % 3 != 1)"}) {
+            const std::string source = "kernel void k(global const uint* in, global const uchar* table, global uchar* "
+                                       "out) { size_t i = get_global_id(0); " +
+                                       std::string{guard} + " out[i] = table[in[i] >> 2 & " + std::to_string(last) +
+                                       "] + table[in[i] & " + std::to_string(last) + "]; }";
+            std::vector<uint8_t> expected(items);
+            for (size_t i = 0; i < items; ++i)
+                if (*guard == '\0' || in[i] % 3 != 1)
+                    expected[i] = static_cast<uint8_t>(table[in[i] >> 2 & last] + table[in[i] & last]);
+            for (const char* processor : {"x86-64-v3", "x86-64-v2"}) {
+                Compiled program(source, processor);
+                ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible),
+                          "");
+                std::vector<uint8_t> out(items);
+                program.run({1, {items, 1, 1}, {items, 1, 1}},
+                            Arguments().add(in.data()).add(table.data()).add(out.data()));
+                EXPECT_EQ(out, expected) << last << ' ' << guard << ' ' << processor;
+            }
+        }
+}
+
 TEST(Gathers, FromRows_ReadWhatOneWorkItemReads) {
     constexpr int items = 24, length = 13, shift = 5;
     std::vector<int8_t> a(4 * (length + shift)), b(4 * items * (length + 2 * shift));

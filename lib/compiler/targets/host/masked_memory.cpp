@@ -3,6 +3,8 @@
 // words that contain them: an aligned word does not cross the end of a page.
 #include "masked_memory.h"
 
+#include "targets/host/workgroup/vectorizer/lane_of_addresses.h"
+
 #include <bit>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -229,7 +231,7 @@ private:
             all = builder.CreateSelect(access.mask, all, builder.CreateVectorSplat(type->getNumElements(), place()));
         llvm::SmallVector<llvm::Value*, 16> addresses;
         for (unsigned lane = 0; lane < type->getNumElements(); ++lane)
-            addresses.push_back(builder.CreateExtractElement(all, lane));
+            addresses.push_back(lane_of_addresses(builder, *all, lane));
         return addresses;
     }
 

@@ -4,15 +4,18 @@
 
 #include "targets/host/workgroup/vectorizer/permutations.h"
 
+#include <algorithm>
 #include <llvm/Analysis/Loads.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/Support/KnownBits.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -20,10 +23,9 @@
 namespace polder::compiler {
 namespace {
 
-constexpr unsigned register_bits = 512, registers_max = 4;
-constexpr uint64_t register_bytes = register_bits / 8;
-// Fewer lanes are loaded one by one as quickly.
-constexpr unsigned lanes_min = 8;
+constexpr unsigned byte_bits = 8, wide_bits = 512, narrow_bits = 128, registers_max = 4;
+// Fewer lanes are loaded one by one as quickly; from one register of bytes, half as many.
+constexpr unsigned lanes_min = 8, lanes_of_bytes_min = 4;
 constexpr uint64_t page_bytes = 4096;
 
 // A gather whose lanes have one base.
@@ -32,30 +34,81 @@ struct TableGather {
     llvm::Value* base = nullptr;
     int64_t offset = 0;  // in bytes, from the base to the table
     llvm::Value* index = nullptr;  // a vector, in elements
-    unsigned registers = 0;
+    unsigned registers = 0, register_bits = 0;
 
     llvm::FixedVectorType& type() const { return *llvm::cast<llvm::FixedVectorType>(call->getType()); }
     unsigned element_bits() const { return type().getScalarSizeInBits(); }
-    uint64_t bytes() const { return registers * register_bytes; }
+    uint64_t register_bytes() const { return register_bits / byte_bits; }
+    uint64_t bytes() const { return registers * register_bytes(); }
 };
 
+bool permutes_narrow_bytes(const llvm::TargetMachine& machine) {
+    return machine.getTargetTriple().isX86() && machine.getMCSubtargetInfo()->checkFeatures("+ssse3");
+}
+
+// The bytes of 16 lanes from registers of 16 bytes, with SSSE3. The instruction's result is 0 where the highest bit of a byte's index is set, and its lowest four bits
+// choose otherwise. The sum of 0x70 and an index that is counted from the register's first byte has this bit unless the byte is in the register, if sums do not wrap around.
+llvm::Value* chosen_bytes(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> registers, llvm::Value* indices) {
+    constexpr unsigned bytes = narrow_bits / byte_bits;
+    llvm::Type* const type = indices->getType();
+    const auto permuted = [&](llvm::Value* table, llvm::Value* places) {
+        return builder.CreateIntrinsic(type, llvm::Intrinsic::x86_ssse3_pshuf_b_128, {table, places});
+    };
+    if (registers.size() == 1)
+        return permuted(registers[0], indices);
+    llvm::Value* result = nullptr;
+    for (size_t number = 0; number < registers.size(); ++number) {
+        llvm::Value* const from_first = builder.CreateSub(indices, llvm::ConstantInt::get(type, number * bytes));
+        llvm::Value* const places =
+            builder.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, from_first, llvm::ConstantInt::get(type, 0x70));
+        llvm::Value* const chosen = permuted(registers[number], places);
+        result = result ? builder.CreateOr(result, chosen) : chosen;
+    }
+    return result;
+}
+
+// Those of any number of lanes.
+llvm::Value* chosen_bytes_of_lanes(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> registers,
+                                   llvm::Value& indices) {
+    constexpr unsigned part = narrow_bits / byte_bits;
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(indices.getType())->getNumElements();
+    llvm::SmallVector<llvm::Value*, 4> parts;
+    for (unsigned first = 0; first < lanes; first += part) {
+        const unsigned count = std::min(lanes - first, part);
+        llvm::Value* const some =
+            builder.CreateShuffleVector(&indices, llvm::createSequentialMask(first, count, part - count));
+        parts.push_back(builder.CreateShuffleVector(chosen_bytes(builder, registers, some),
+                                                    llvm::createSequentialMask(0, count, 0)));
+    }
+    return llvm::concatenateVectors(builder, parts);
+}
+
 // How many registers a table has whose largest index is `last`: 1, 2 or 4, or 0 when it does not fit.
-unsigned registers_for(const llvm::APInt& last, unsigned element_bits) {
+unsigned registers_for(const llvm::APInt& last, unsigned register_bits, unsigned element_bits) {
     for (unsigned registers = 1; registers <= registers_max; registers *= 2)
         if (last.ult(registers * register_bits / element_bits))
             return registers;
     return 0;
 }
 
-std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
+// The size of the registers in which elements of so many bits are permuted; 0: in none.
+unsigned register_bits_for(const llvm::TargetMachine& machine, unsigned element_bits) {
+    if (permutes_wide_registers(permutes_of(&machine), element_bits))
+        return wide_bits;
+    return element_bits == byte_bits && permutes_narrow_bytes(machine) ? narrow_bits : 0;
+}
+
+std::optional<TableGather> table_gather(llvm::Instruction& instruction, const llvm::TargetMachine& machine) {
     auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
     if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::masked_gather)
         return std::nullopt;
     const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(call->getType());
-    if (type == nullptr || type->getNumElements() < lanes_min || type->getElementType()->isPointerTy())
+    if (type == nullptr || type->getNumElements() < lanes_of_bytes_min || type->getElementType()->isPointerTy())
         return std::nullopt;
     const llvm::DataLayout& layout = call->getDataLayout();
-    TableGather gather{.call = call};
+    TableGather gather{.call = call, .register_bits = register_bits_for(machine, type->getScalarSizeInBits())};
+    if (gather.register_bits == 0)
+        return std::nullopt;
     const auto* address = llvm::dyn_cast<llvm::GEPOperator>(call->getArgOperand(0));
     llvm::APInt offset(layout.getIndexTypeSizeInBits(call->getArgOperand(0)->getType()->getScalarType()), 0);
     while (address != nullptr && address->getPointerOperandType()->isVectorTy() &&
@@ -71,8 +124,10 @@ std::optional<TableGather> table_gather(llvm::Instruction& instruction) {
     gather.index = *address->idx_begin();
     if (gather.base == nullptr || !gather.index->getType()->isVectorTy())
         return std::nullopt;
-    gather.registers = registers_for(llvm::computeKnownBits(gather.index, layout).getMaxValue(), gather.element_bits());
-    if (gather.registers == 0)
+    gather.registers = registers_for(llvm::computeKnownBits(gather.index, layout).getMaxValue(), gather.register_bits,
+                                     gather.element_bits());
+    const bool is_one_of_bytes = gather.registers == 1 && gather.register_bits == narrow_bits;
+    if (gather.registers == 0 || type->getNumElements() < (is_one_of_bytes ? lanes_of_bytes_min : lanes_min))
         return std::nullopt;
     return gather;
 }
@@ -138,16 +193,20 @@ private:
     llvm::Value* chosen(const TableGather& gather, llvm::Value* table) {
         llvm::FixedVectorType& type = gather.type();
         llvm::Type* const element = builder_.getIntNTy(gather.element_bits());
-        const unsigned lanes = type.getNumElements(), part = register_bits / gather.element_bits();
+        const unsigned lanes = type.getNumElements(), part = gather.register_bits / gather.element_bits();
         auto* const of_register = llvm::FixedVectorType::get(element, part);
         llvm::SmallVector<llvm::Value*, registers_max> parts;
         for (unsigned number = 0; number < gather.registers; ++number)
             parts.push_back(builder_.CreateAlignedLoad(
-                of_register, builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), table, number * register_bytes),
+                of_register,
+                builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), table, number * gather.register_bytes()),
                 llvm::Align(1)));
         llvm::Value* const indices =
             builder_.CreateZExtOrTrunc(gather.index, llvm::FixedVectorType::get(element, lanes));
-        llvm::Value* result = builder_.CreateBitCast(chosen_elements(builder_, parts, *indices), &type);
+        llvm::Value* result = builder_.CreateBitCast(gather.register_bits == narrow_bits
+                                                         ? chosen_bytes_of_lanes(builder_, parts, *indices)
+                                                         : chosen_elements(builder_, parts, *indices),
+                                                     &type);
         if (llvm::Value* const otherwise = gather.call->getArgOperand(2); !llvm::isa<llvm::UndefValue>(otherwise))
             result = builder_.CreateSelect(gather.call->getArgOperand(1), result, otherwise);
         return result;
@@ -159,15 +218,14 @@ private:
 }  // namespace
 
 void permute_small_tables(llvm::Function& function, const llvm::TargetMachine& machine) {
-    const Permutes permutes = permutes_of(&machine);
     llvm::SmallVector<llvm::Instruction*> gathers;
     for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (const std::optional<TableGather> gather = table_gather(instruction);
-            gather && permutes_wide_registers(permutes, gather->element_bits()) && !is_written_beside(*gather))
+        if (const std::optional<TableGather> gather = table_gather(instruction, machine);
+            gather && !is_written_beside(*gather))
             gathers.push_back(&instruction);
     Permutations permutations(function.getContext());
     for (llvm::Instruction* gather : gathers)
-        if (const auto now = table_gather(*gather))  // an index may be the result of one that was replaced
+        if (const auto now = table_gather(*gather, machine))  // an index may be the result of one that was replaced
             permutations.replace(*now);
 }
 

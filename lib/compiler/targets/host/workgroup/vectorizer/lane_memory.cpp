@@ -4,9 +4,12 @@
 // both forms, because a gather costs as much as ten loads.
 #include "lane_access.h"
 #include "lane_code.h"
+#include "lane_of_addresses.h"
 
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
+#include <llvm/Support/KnownBits.h>
 #include <utility>
 
 namespace polder::compiler::workgroup {
@@ -34,6 +37,15 @@ bool is_first_of_undisturbed(const llvm::Instruction& load, llvm::ArrayRef<llvm:
 llvm::Align alignment_of_row(const llvm::Instruction& access) {
     const llvm::TypeSize bytes = access.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access));
     return llvm::commonAlignment(llvm::getLoadStoreAlignment(&access), bytes);
+}
+
+// Whether a byte is loaded from a table that fits into registers, from which register_tables.cpp takes all lanes at once: a gather says so. The table is the same for all lanes.
+bool is_from_table_of_bytes(const llvm::Type& type, const llvm::Value& address, const LaneShapes& shapes) {
+    constexpr uint64_t bytes_max = 64;
+    const auto* const element = llvm::dyn_cast<llvm::GetElementPtrInst>(&address);
+    return type.isIntegerTy(8) && element != nullptr && element->getNumIndices() == 1 &&
+           element->getSourceElementType()->isIntegerTy(8) && shapes.of(element->getPointerOperand()).is_uniform() &&
+           llvm::computeKnownBits(*element->idx_begin(), element->getDataLayout()).getMaxValue().ult(bytes_max);
 }
 
 }  // namespace
@@ -230,7 +242,7 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
 llvm::Value* LaneCode::lane_address(llvm::Value* address, unsigned lane) {
     const LaneShape shape = shapes_.of(address);
     if (!shape.is_strided())
-        return builder_.CreateExtractElement(vector(address), lane);
+        return lane_of_addresses(builder_, *vector(address), lane);
     return builder_.CreateGEP(builder_.getInt8Ty(), scalar(address),
                               builder_.getInt64(static_cast<uint64_t>(shape.stride) * lane));
 }
@@ -361,7 +373,7 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
                                   llvm::Value* mask) {
     if (type.isVectorTy())
         return load_vectors_apart(type, align, address, distance, mask);
-    if (mask || width_ > accessed_one_by_one_max) {
+    if (mask || width_ > accessed_one_by_one_max || is_from_table_of_bytes(type, *address, shapes_)) {
         llvm::Value* places = builder_.CreateGEP(builder_.getInt8Ty(), vector(address),
                                                  builder_.getInt64(static_cast<uint64_t>(distance)));
         return builder_.CreateMaskedGather(wide(&type), places, align, mask ? mask : all_lanes());
