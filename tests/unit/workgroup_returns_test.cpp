@@ -42,6 +42,44 @@ TEST(Returns, BeforeALoopAndABarrier_LeaveTheOthersTheirLanes) {
     }
 }
 
+// What all work-items load behind a barrier, before a loop, lives across the next barrier.
+TEST(Returns, BeforeANumberForAllOfThemAndALoop_LeaveTheOthersTheirLanes) {
+    Compiled program(R"(
+        kernel void k(global const uint* in, global uint* out, uint n) {
+            local uint all[64];
+            const uint i = get_global_id(0), l = get_local_id(0);
+            if (i >= n) return;
+            all[l] = in[i];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            const uint first = all[0];
+            uint x = 0;
+            for (uint j = 0; j < n; ++j) x += in[j] * (first ^ i);
+            barrier(CLK_LOCAL_MEM_FENCE);
+            all[l] = x;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (uint j = 0; j < n; ++j) x ^= all[0] + j * first;
+            out[i] = x;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    constexpr uint32_t count = 128, size = 64;
+    std::vector<uint32_t> in(count);
+    std::iota(in.begin(), in.end(), 5U);
+    for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
+        std::vector<uint32_t> out(count), expected(count), sums(count);
+        for (uint32_t i = 0; i < n; ++i)
+            for (uint32_t j = 0; j < n; ++j)
+                sums[i] += in[j] * (in[i / size * size] ^ i);
+        for (uint32_t i = 0; i < n; ++i) {
+            expected[i] = sums[i];
+            for (uint32_t j = 0; j < n; ++j)
+                expected[i] ^= sums[i / size * size] + j * in[i / size * size];
+        }
+        program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
+        EXPECT_EQ(out, expected) << n;
+    }
+}
+
 // Work-items return from a loop that all of them enter or none.
 TEST(Returns, FromALoop_LeaveTheOthersTheirLanes) {
     Compiled program(R"(

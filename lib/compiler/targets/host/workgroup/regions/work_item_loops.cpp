@@ -145,19 +145,22 @@ private:
 
     // Registers ---------------------------------------------------------------------------------------
 
+    // Whether an inner loop of `loop` may have computed the value: in it, or as what is left of it behind it.
+    static bool is_from_inner_loop(const llvm::Value& value, const llvm::Loop& loop, const llvm::LoopInfo& loops) {
+        const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        return instruction && loop.contains(instruction) && !loop.isInnermost() &&
+               (llvm::isa<llvm::PHINode>(instruction) || loops.getLoopFor(instruction->getParent()) != &loop);
+    }
+
     // Whether only some work-items of a loop store to `variable`; the others reach another cut, or none. The vectorizer does not handle such a store
-    // of a value that an inner loop computes, so loops that contain loops count only for the number of the next cut, which is a constant.
+    // of a value that an inner loop computes.
     static bool is_changed_by_some(const llvm::AllocaInst& variable, const llvm::LoopInfo& loops,
                                    const llvm::DominatorTree& dominators) {
-        const bool holds_constants = llvm::all_of(variable.users(), [](const llvm::User* user) {
-            const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
-            return !store || llvm::isa<llvm::Constant>(store->getValueOperand());
-        });
         return llvm::any_of(variable.users(), [&](const llvm::User* user) {
             const auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
             const llvm::Loop* loop = store ? loops.getLoopFor(store->getParent()) : nullptr;
-            return loop && (loop->isInnermost() || holds_constants) &&
-                   llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
+            return loop && llvm::findOptionMDForLoop(loop, work_item_loop_tag) &&
+                   !is_from_inner_loop(*store->getValueOperand(), *loop, loops) &&
                    !dominators.dominates(store->getParent(), loop->getLoopLatch());
         });
     }
