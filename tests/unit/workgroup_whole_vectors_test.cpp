@@ -103,6 +103,29 @@ TEST(WholeVectors, ProductsOfRows_AreRight) {
     }
 }
 
+// The mask of a guard is the same in all iterations of the loop behind it, so it is repeated for the elements once.
+TEST(WholeVectors, SumsBehindAGuard_AreNotTakenApart) {
+    Compiled program(R"(
+        kernel void k(global const float4* in, constant float* filter, global float4* out, int columns, int rows, int width,
+                      local float4* column) {
+            const int x = get_global_id(0), y = get_global_id(1), l = get_local_id(1), size = get_local_size(1);
+            const int begin = get_group_id(1) * size - width / 2;
+            for (int i = l; i < size + width; i += size) column[i] = in[clamp(begin + i, 0, rows - 1) * columns + x];
+            barrier(CLK_LOCAL_MEM_FENCE);
+            if (y < rows) {
+                float4 sum = 0;
+                int i = 0;
+                for (; i + 7 < width; i += 8)
+                    for (int j = 0; j < 8; ++j) sum += filter[i + j] * column[i + j + l];
+                for (; i < width; ++i) sum += filter[i] * column[i + l];
+                out[y * columns + x] = sum;
+            }
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {1, 128, 1}, Ends::whole), "");
+    EXPECT_EQ(program.result().lanes.width, 4U) << program.result().lanes.reason;
+}
+
 // Where most of the work is on single numbers, those have all lanes of a register.
 TEST(WholeVectors, VectorsWhoseElementsAreMostlyNumbers_AreSplit) {
     Compiled program(R"(
@@ -191,6 +214,47 @@ TEST(WholeVectors, ThatFillHalfARegisterInALoop_AreTakenApart) {
                      processor_with_512_bits);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
+}
+
+// Structures of the lanes that a condition leaves active are loaded and stored in the order of memory, under a mask of their elements.
+TEST(SplitVectors, UnderMasks_StayInTheOrderOfMemory) {
+    Compiled program(R"(
+        kernel void k(global const float* in, global const int2* pairs, global float4* out, global int2* sums) {
+            const int i = get_global_id(0);
+            if (in[i] > 0.25f) {
+                const float4 v = out[i];
+                out[i] = (float4)(v.x + v.y, v.y * in[i], v.z - v.x, v.w);
+                sums[i] = (int2)(pairs[i].x + pairs[i].y, pairs[i].y);
+            }
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
+    constexpr size_t items = 128;
+    std::vector<float> in(items), out(4 * items), expected(4 * items);
+    std::vector<int> pairs(2 * items), sums(2 * items, -5), expected_sums(2 * items, -5);
+    for (size_t rounds = 0; rounds < 3; ++rounds) {
+        std::iota(pairs.begin(), pairs.end(), -40);
+        std::iota(out.begin(), out.end(), -100.0F);
+        for (size_t i = 0; i < items; ++i)
+            in[i] =
+                rounds == 2 ? 1.0F : static_cast<float>(i * 7 % (rounds == 0 ? 5 : 64)) / 8;  // some, one of few, all
+        expected = out;
+        for (size_t i = 0; i < items; ++i) {
+            if (in[i] <= 0.25F)
+                continue;
+            const float* const v = &out[4 * i];
+            const float made[] = {v[0] + v[1], v[1] * in[i], v[2] - v[0], v[3]};
+            std::copy(std::begin(made), std::end(made), &expected[4 * i]);
+            expected_sums[2 * i] = pairs[2 * i] + pairs[2 * i + 1];
+            expected_sums[2 * i + 1] = pairs[2 * i + 1];
+        }
+        program.run({1, {items, 1, 1}, {64, 1, 1}},
+                    Arguments().add(in.data()).add(pairs.data()).add(out.data()).add(sums.data()));
+        EXPECT_EQ(out, expected) << rounds;
+        EXPECT_EQ(sums, expected_sums) << rounds;
+    }
 }
 
 }  // namespace

@@ -20,6 +20,11 @@ llvm::SmallVector<int> of_elements(llvm::ArrayRef<int> places, unsigned elements
     return result;
 }
 
+// The mask of lanes for each element of their structures.
+llvm::Value* of_structures(llvm::IRBuilder<>& builder, llvm::Value* mask, int64_t elements, unsigned lanes) {
+    return builder.CreateShuffleVector(mask, llvm::createReplicatedMask(static_cast<unsigned>(elements), lanes));
+}
+
 unsigned elements_of_each(llvm::ArrayRef<llvm::Value*> values, unsigned lanes) {
     return llvm::cast<llvm::FixedVectorType>(values.front()->getType())->getNumElements() / lanes;
 }
@@ -105,6 +110,18 @@ bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
                                              : target_.isLegalMaskedStore(type, align, space);
 }
 
+// Whether lanes whose structures are side by side access them in the order of memory under a mask. Only with mask registers: the mask of the elements
+// would fill as many registers as the elements. Three elements have no whole number of registers.
+bool LaneAccesses::has_masked_form_of_structures(const llvm::Instruction& instruction, const LaneAccess& access) const {
+    if (!access.is_certain || access.span + 1 != access.step || access.step > lane_structure_max ||
+        !llvm::isPowerOf2_64(static_cast<uint64_t>(access.step)) ||
+        (llvm::isa<llvm::StoreInst>(instruction) && !access.is_whole_group()))
+        return false;
+    llvm::Type* type = of_lanes(*llvm::getLoadStoreType(&instruction), lanes_ * static_cast<unsigned>(access.step));
+    return has_masked_form(instruction) &&
+           target_.isLegalMaskedCompressStore(type, llvm::getLoadStoreAlignment(&instruction));
+}
+
 // Masked stores are slow on some processors without mask registers. A processor with mask registers also has a store that packs the active
 // lanes (compress store), which is how it is recognized.
 bool LaneAccesses::is_slow_under_mask(const llvm::Instruction& access) const {
@@ -135,8 +152,10 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
         return std::nullopt;
     access.takes_mask = std::abs(access.step) == 1 && has_masked_form(instruction);
     access.is_slow_under_mask = is_slow_under_mask(instruction);
-    if (access.step > 1)
+    if (access.step > 1) {
         find_group(instruction, access, bytes);
+        access.row_takes_mask = has_masked_form_of_structures(instruction, access);
+    }
     return access;
 }
 
@@ -147,7 +166,7 @@ int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction&
 }
 
 llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
-                            llvm::Value* first, unsigned lanes) {
+                            llvm::Value* first, unsigned lanes, llvm::Value* mask) {
     llvm::Type* element = load.getType();
     const int64_t width = lanes;
     llvm::Type* type = of_lanes(*element, lanes);
@@ -170,7 +189,10 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     if (access.span + 1 == access.step) {
         llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
         type = of_lanes(*element, lanes * static_cast<unsigned>(access.step));
-        return moved(builder.CreateAlignedLoad(type, begin, align));
+        if (mask == nullptr)
+            return moved(builder.CreateAlignedLoad(type, begin, align));
+        llvm::Value* const of_all = of_structures(builder, mask, access.step * elements_of_lane(*element), lanes);
+        return moved(builder.CreateMaskedLoad(type, begin, align, of_all, llvm::Constant::getNullValue(type)));
     }
     // The last part is moved down, so that it ends with the last element that is accessed.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);
@@ -216,14 +238,18 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>
 }
 
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
-                 unsigned lanes) {
+                 unsigned lanes, llvm::Value* mask) {
     const unsigned elements = elements_of_each(values, lanes);
     const auto step = static_cast<unsigned>(values.size());
     llvm::SmallVector<int, 64> sources;
     for (unsigned place = 0; place < step * lanes; ++place)
         sources.push_back(static_cast<int>(place % step * lanes + place / step));
     llvm::Value* all = llvm::concatenateVectors(builder, values);
-    builder.CreateAlignedStore(builder.CreateShuffleVector(all, of_elements(sources, elements)), first, align);
+    llvm::Value* const row = builder.CreateShuffleVector(all, of_elements(sources, elements));
+    if (mask == nullptr)
+        builder.CreateAlignedStore(row, first, align);
+    else
+        builder.CreateMaskedStore(row, first, align, of_structures(builder, mask, step * elements, lanes));
 }
 
 llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes) {

@@ -35,6 +35,8 @@ struct LaneAccess {
 
     bool takes_mask = false;  // forwards or backwards, and the processor has an instruction for some of the lanes
     bool is_slow_under_mask = false;  // a store of some lanes takes ten times as long as one of all
+    bool row_takes_mask =
+        false;  // structures side by side, and the processor has an instruction for those of some lanes
 
     [[nodiscard]] bool is_consecutive() const { return step == 1; }
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
@@ -79,6 +81,8 @@ public:
 private:
     const BlockAccesses& block_of(llvm::BasicBlock& block);
     [[nodiscard]] bool has_masked_form(const llvm::Instruction& access) const;
+    [[nodiscard]] bool has_masked_form_of_structures(const llvm::Instruction& instruction,
+                                                     const LaneAccess& access) const;
     [[nodiscard]] bool is_slow_under_mask(const llvm::Instruction& access) const;
     void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
 
@@ -94,17 +98,19 @@ private:
 // The distance between two accesses of a group, in elements.
 [[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);
 
-// `first`: the first lane's address. Reads no byte before the group's first element or after its last.
+// `first`: the first lane's address. Reads no byte before the group's first element or after its last. `mask`: the lanes that load, where the row takes
+// it; null: all.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
-                                          llvm::Value* first, unsigned lanes);
+                                          llvm::Value* first, unsigned lanes, llvm::Value* mask = nullptr);
 
 // For each element of a structure, the vector of this element over all lanes. `structures`: one vector of 2 or 4 elements for each lane.
 [[nodiscard]] llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
                                                                              llvm::ArrayRef<llvm::Value*> structures);
 
-// Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member.
+// Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member. `mask`: the lanes that store, where
+// the row takes it; null: all.
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
-                 unsigned lanes);
+                 unsigned lanes, llvm::Value* mask = nullptr);
 
 // The lanes' values in the opposite order.
 [[nodiscard]] llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes);

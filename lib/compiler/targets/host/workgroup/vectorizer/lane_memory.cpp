@@ -73,25 +73,35 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     llvm::SmallVector<llvm::Instruction*, 4> group{&load};
     if (is_first_of_undisturbed(load, access->group))
         group = access->group;
-    if (is_whole_structure(load, *access, group)) {
+    if (!access->row_takes_mask && is_whole_structure(load, *access, group)) {
         for (const auto [member, value] : llvm::zip(group, load_checked_structures(load, *access, check, mask)))
             loaded_before_[member] = value;
         return loaded_before_[&load];
     }
-    llvm::SmallVector<llvm::Value*, 4> rows;
+    llvm::SmallVector<llvm::Value*, 4> rows, gathered;
+    const auto of_each_member = [&](auto load_member) {
+        for (llvm::Instruction* member : group) {
+            const int64_t distance = elements_between(load, *member);
+            LaneAccess its = *access;
+            its.member += distance;
+            llvm::Value* place =
+                builder_.CreateGEP(load.getType(), check.first, builder_.getInt64(static_cast<uint64_t>(distance)));
+            load_member(llvm::cast<llvm::LoadInst>(*member), its, place);
+        }
+    };
     const TwoWays ways = branch_on(check.condition);
     builder_.SetInsertPoint(ways.together);
-    for (llvm::Instruction* member : group) {
-        const int64_t distance = elements_between(load, *member);
-        LaneAccess its = *access;
-        its.member += distance;
-        llvm::Value* place =
-            builder_.CreateGEP(load.getType(), check.first, builder_.getInt64(static_cast<uint64_t>(distance)));
-        rows.push_back(load_row(llvm::cast<llvm::LoadInst>(*member), its, place, mask));
-    }
+    of_each_member([&](llvm::LoadInst& member, const LaneAccess& its, llvm::Value* place) {
+        rows.push_back(load_row(member, its, place, mask));
+    });
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
-    const llvm::SmallVector<llvm::Value*, 4> gathered = load_group_apart(load, group, mask);
+    if (access->row_takes_mask)
+        of_each_member([&](llvm::LoadInst& member, const LaneAccess& its, llvm::Value* place) {
+            gathered.push_back(load_with_step(builder_, member, its, place, width_, mask));
+        });
+    else
+        gathered = load_group_apart(load, group, mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
     for (size_t i = 0; i < group.size(); ++i) {
@@ -132,7 +142,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     }
     const TwoWays ways = branch_on(condition);
     builder_.SetInsertPoint(ways.together);
-    store_row(*access, store, check.first, is_all_or_some ? nullptr : mask);
+    store_row(*access, store, check.first, is_all_or_some || access->step > 1 ? nullptr : mask);
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
     if (mask && access->is_slow_under_mask) {
@@ -140,7 +150,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         builder_.CreateCondBr(any(mask), some, ways.done);
         builder_.SetInsertPoint(some);
     }
-    if (is_all_or_some)
+    if (is_all_or_some || access->row_takes_mask)
         store_row(*access, store, check.first, mask);
     else
         for (llvm::Instruction* member : access->group)
@@ -224,7 +234,7 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
         }
         const int64_t elements = elements_between(store, *access.group.front());
         llvm::Value* const front = builder_.CreateGEP(type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
-        store_group(builder_, values, front, align, width_);
+        store_group(builder_, values, front, align, width_, mask);
         return;
     }
     llvm::Value* value = vector(store.getValueOperand());

@@ -18,12 +18,13 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <utility>
 
 namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr double scalar_work = 0.1, access_work = 0.5;
+constexpr double scalar_work = 0.1, access_work = 0.5, mask_of_elements = 3;
 
 class Work {
 public:
@@ -52,6 +53,9 @@ public:
         constexpr double one_chain = 1.2;
         return registers(*instruction.getType()) * (instruction.getType()->isVectorTy() ? one_chain : 1);
     }
+
+    // What the accesses of the block would take to repeat its mask for each element if each of them did, instead of all together.
+    double masks_at_each_access() { return std::exchange(masks_, 0.0); }
 
     // The time of the shortest iteration of a loop of one block that adds up floating-point numbers: four cycles for a sum, in which a processor
     // executes four instructions on 512 bits or eight on fewer.
@@ -91,15 +95,16 @@ private:
         const bool is_store = llvm::isa<llvm::StoreInst>(instruction);
         if (!access || (is_store && access->step > 1 && !access->is_whole_group()))
             return apart(instruction, type, is_masked);
-        constexpr double question = 2, mask_of_elements = 3;
+        constexpr double question = 2;
         const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
         const double members = access->is_whole_group() ? static_cast<double>(access->group.size()) : 1;
         const auto step = static_cast<unsigned>(std::max<int64_t>(access->step, 1));
         const double row = registers(type, step);
         const double shuffles =
             access->step == 1 || are_cancelled(*access, instruction) ? 0 : std::max(row - 1, registers(type));
-        const double masks = is_masked && type.isVectorTy() ? mask_of_elements : 0;
-        return access_work * row / members + shuffles + masks + (is_asked ? question / members : 0);
+        if (is_masked && type.isVectorTy())
+            masks_ += mask_of_elements;
+        return access_work * row / members + shuffles + (is_asked ? question / members : 0);
     }
 
     // LLVM moves shuffles behind operations on the elements, where those of loads and those of stores cancel each other. It does not move them out of
@@ -111,11 +116,14 @@ private:
 
     double apart(llvm::Instruction& instruction, llvm::Type& type, bool is_masked) {
         // Part of a register is loaded or stored, and joined or divided. To store it takes as long as a scatter takes for one lane.
-        constexpr double loaded_per_lane = 1, stored_per_lane = 3, masked_per_lane = 3;
+        // Inactive lanes load from another address, which is chosen for all at once.
+        constexpr double loaded_per_lane = 1, stored_per_lane = 3, chosen = 1, chosen_per_lane = 2;
+        if (type.isVectorTy() && llvm::isa<llvm::StoreInst>(instruction))
+            return lanes_ * stored_per_lane;
+        if (type.isVectorTy() && is_masked)
+            masks_ += lanes_ * chosen_per_lane;
         if (type.isVectorTy())
-            return lanes_ * (is_masked                                 ? masked_per_lane
-                             : llvm::isa<llvm::StoreInst>(instruction) ? stored_per_lane
-                                                                       : loaded_per_lane);
+            return lanes_ * loaded_per_lane + (is_masked ? chosen : 0);
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
             if (const size_t elements = accesses_.structure_of(*load).size();
                 accesses_.is_loaded_at_once(type, elements))
@@ -142,15 +150,25 @@ private:
     const unsigned lanes_;
     const LaneTarget& target_;
     ApartCosts apart_, a_few_apart_;
+    double masks_ = 0;
 };
+
+// How many loops are around the code that computes the block's mask. In loops whose lanes all do the same it stays as it is.
+unsigned loops_around_mask(const llvm::BasicBlock& block, const LanePlan& plan) {
+    const llvm::Loop* loop = plan.loops->getLoopFor(&block);
+    for (const llvm::Loop* around = loop; around != plan.loop; around = around->getParentLoop())
+        if (llvm::none_of(around->blocks(), [&](llvm::BasicBlock* one) { return plan.divergent.contains(one); }))
+            loop = around->getParentLoop();
+    return loop->getLoopDepth() - plan.loop->getLoopDepth();
+}
 
 }  // namespace
 
-double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
-                     const LaneTarget& target) {
+LaneWork work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, unsigned lanes,
+                       const LaneTarget& target) {
     Work work(plan, shapes, accesses, lanes, target);
     const UniformArms arms(plan, shapes);
-    double all = 0;
+    double all = 0, masks = 0;
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
@@ -160,8 +178,14 @@ double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesse
         for (llvm::Instruction& instruction : *block)
             its += work.of(instruction);
         all += weight * std::max(its, work.least_of_iteration(*block));
+        if (const double at_each_access = work.masks_at_each_access(); at_each_access > 0) {
+            const double together =
+                arms.part_of(*block) * mask_of_elements * weight_of_block(loops_around_mask(*block, plan));
+            all += together;
+            masks += weight * at_each_access - together;
+        }
     }
-    return all / lanes;
+    return {all / lanes, masks / lanes};
 }
 
 }  // namespace polder::compiler::workgroup

@@ -8,7 +8,12 @@
 
 namespace polder::compiler::workgroup {
 
-[[nodiscard]] double work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                   unsigned lanes, const LaneTarget& target);
+struct LaneWork {
+    double instructions = 0;
+    double masks = 0;  // what would be added if each access of explicit vectors repeated its mask for all elements
+};
+
+[[nodiscard]] LaneWork work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
+                                     unsigned lanes, const LaneTarget& target);
 
 }  // namespace polder::compiler::workgroup

@@ -126,7 +126,7 @@ struct Outcome {
     std::set<std::string> serial_calls;
     unsigned width = 0;
     unsigned vectors = 1;  // at once
-    double work = 0;  // of one work-item, in vector instructions
+    double work = 0, masks = 0;  // of one work-item, in vector instructions (LaneWork)
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     double in_lanes = 0;  // the same with lanes
     double structures = 0;  // the part of it that loads structures which are apart
@@ -200,7 +200,9 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     outcome.one_by_one = one_by_one;
     outcome.in_lanes = in_vectors * in_lanes + left_over * one_by_one;
     outcome.structures = in_vectors * weight * costs.structures / width;
-    outcome.work = in_vectors * weight * work_of_lanes(*plan, shapes, accesses, width, prices) + left_over * one_by_one;
+    const LaneWork work = work_of_lanes(*plan, shapes, accesses, width, prices);
+    outcome.work = in_vectors * weight * work.instructions + left_over * one_by_one;
+    outcome.masks = in_vectors * weight * work.masks;
     if (saved > 0 && saved < one_by_one)
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
@@ -334,7 +336,7 @@ std::optional<std::string> vectorize_sub_group(llvm::Function& function, const c
 
 struct Form {
     LaneReport report;
-    double gain = 0, work = 0, one_by_one = 0, structures = 0, waited = 0;  // as those of an Outcome
+    double gain = 0, work = 0, masks = 0, one_by_one = 0, structures = 0, waited = 0;  // as those of an Outcome
 };
 
 Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOptions& options, const LaneTarget& prices,
@@ -361,6 +363,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
             report.reason = outcome->reason;
         form.gain += outcome->gain;
         form.work += outcome->work;
+        form.masks += outcome->masks;
         form.one_by_one += outcome->one_by_one;
         form.structures += outcome->structures;
         form.waited += outcome->waited;
@@ -459,27 +462,28 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         return in_form(function, ExplicitVectors::split).report;
     CopiedFunction as_written(function, analyses), with_whole(function, analyses);
     Form whole = in_form(*with_whole, ExplicitVectors::whole);
-    const Form split = are_wide ? Form{} : in_form(function, ExplicitVectors::split);
+    Form split = are_wide ? Form{} : in_form(function, ExplicitVectors::split);
+    // An explicit vector that is apart from its neighbour's is one load without lanes. In lanes its elements go to as many registers, by
+    // moves across the whole of them, which wait for each other and take longer than other instructions.
+    const double split_gain = split.gain - split.structures;
+    const double rest_of_vectors = split.one_by_one - saved + split.waited;
+    const bool are_much_fewer =
+        margin == margin_of_work && split.one_by_one - split_gain < part_of_instructions * rest_of_vectors;
+    const bool does_split_pay = !are_wide && (split_gain >= least_gain * saved || are_much_fewer);
+    // Where split vectors do not pay, whole ones compete with no lanes, and have to win clearly.
+    const double whole_work = whole.work + (does_split_pay ? 0 : whole.masks);
     const bool is_whole_faster =
-        are_wide || (whole.work < margin * split.work && whole.report.scalar_loops <= split.report.scalar_loops);
+        are_wide || (whole_work < margin * split.work && whole.report.scalar_loops <= split.report.scalar_loops);
     if (whole.gain > 0 && is_whole_faster) {
         analyses.clear(function, function.getName());
         take_body(function, *with_whole);
         whole.report.keeps_vectors = !are_wide;
         return whole.report;
     }
-    // An explicit vector that is apart from its neighbour's is one load without lanes. In lanes its elements go to as many registers, by
-    // moves across the whole of them, which wait for each other and take longer than other instructions.
-    const double split_gain = split.gain - split.structures;
-    const double rest_of_lanes = split.one_by_one - split_gain;
-    const double rest_of_vectors = split.one_by_one - saved + split.waited;
-    const bool is_estimated = split.report.estimate > 0 && rest_of_vectors > 0;
-    const double with_vectors = is_estimated ? split.report.estimate * split.one_by_one / rest_of_vectors : 0;
-    const bool are_much_fewer = margin == margin_of_work && rest_of_lanes < part_of_instructions * rest_of_vectors;
-    if (!are_wide && (split_gain >= least_gain * saved || are_much_fewer)) {
-        LaneReport report = split.report;
-        report.estimate = with_vectors;  // without lanes, the kernel's own vectors are kept
-        return report;
+    if (does_split_pay) {
+        // Without lanes, the kernel's own vectors are kept.
+        split.report.estimate *= rest_of_vectors > 0 ? split.one_by_one / rest_of_vectors : 0;
+        return split.report;
     }
     analyses.clear(function, function.getName());
     restore(function, *as_written);
