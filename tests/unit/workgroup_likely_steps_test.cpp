@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 #include <numeric>
 #include <regex>
 
@@ -187,6 +188,10 @@ TEST(LikelySteps, ReflectedPlaces_AreARowBetweenTheEdges) {
         ASSERT_EQ(code.prepare("k"), "");
         EXPECT_TRUE(matches_pattern(code, is_guarded ? "masked.load.v16f32" : " load <16 x float>"))
             << code.optimised();
+        // The first and the last lane are asked.
+        if (!is_guarded) {
+            EXPECT_FALSE(matches_pattern(code, "icmp (eq|ne) <16 x i32>")) << code.optimised();
+        }
         Compiled program(source);
         ASSERT_EQ(program.prepare("k"), "");
         for (const int n : {97, 100, 130, 250})
@@ -209,6 +214,30 @@ TEST(LikelySteps, ReflectedPlaces_AreARowBetweenTheEdges) {
                     ASSERT_EQ(out, expected) << n << " elements, shift " << shift << ", groups of " << local;
                 }
             }
+    }
+}
+
+// A bound that falls below the least number is the greatest one from there on.
+TEST(LikelySteps, BoundsThatWrapAround_AreFound) {
+    Compiled program("kernel void k(global const int* in, global int* out, int n, int bound) {\n"
+                     "    int i = get_global_id(0), falling = (int)((uint)bound - (uint)i);\n"
+                     "    out[i] = in[min(max(i, falling), n - 1)] + 1000 * in[max(min(i, falling), 0)];\n}");
+    ASSERT_EQ(program.prepare("k"), "");
+    constexpr int n = 300;
+    std::vector<int> in(n);
+    std::iota(in.begin(), in.end(), 1);
+    constexpr int lowest = std::numeric_limits<int>::min();
+    for (const int bound :
+         {0, 3, -5, 100, 399, 1000, lowest, lowest + 3, lowest + 50, std::numeric_limits<int>::max()}) {
+        std::vector<int> out(likely_items, -1), expected(likely_items, -1);
+        for (int i = 0; i < likely_items; ++i) {
+            const auto falling = static_cast<int>(static_cast<uint32_t>(bound) - static_cast<uint32_t>(i));
+            expected[static_cast<size_t>(i)] = in[static_cast<size_t>(std::min(std::max(i, falling), n - 1))] +
+                                               1000 * in[static_cast<size_t>(std::max(std::min(i, falling), 0))];
+        }
+        program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
+                    Arguments().add(in.data()).add(out.data()).add(n).add(bound));
+        ASSERT_EQ(out, expected) << bound;
     }
 }
 

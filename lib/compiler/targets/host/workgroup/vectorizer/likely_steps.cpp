@@ -165,26 +165,49 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_choice(llvm::SelectInst& ch
     return result;
 }
 
-// A number that minima and maxima hold within bounds, which no lane's reaches. The condition holds for inactive lanes, too.
+// A number that minima and maxima hold within bounds, which no lane's reaches, or that is reflected behind them: then the bound has the opposite step. The
+// condition holds for inactive lanes, too. A number may wrap around after the first lane: then it is too large to be extended (likely_extension).
+// A bound that falls must not.
 std::optional<LaneCode::LikelyStep> LaneCode::likely_bounded(llvm::Value* value) {
     if (const LaneShape shape = shapes_.of(value); shape.is_strided())
         return LikelyStep{.first = scalar(value), .stride = shape.stride};
-    auto* const bounded = llvm::dyn_cast<llvm::MinMaxIntrinsic>(value);
+    // Of the first lane or the last one.
+    const auto in_lane = [&](const LikelyStep& step, bool is_last) {
+        llvm::Value* const first = builder_.CreateSExt(step.first, builder_.getInt64Ty());
+        return is_last && step.stride != 0
+                   ? builder_.CreateAdd(first, builder_.getInt64(static_cast<uint64_t>(distance_of_last(step.stride))))
+                   : first;
+    };
+    auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(value);
+    if (call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::abs) {
+        auto result = likely_bounded(call->getArgOperand(0));
+        if (!result)
+            return std::nullopt;
+        const auto is_positive = builder_.CreateICmpSGE(in_lane(*result, result->stride < 0), builder_.getInt64(0));
+        result->condition = both_conditions(result->condition, is_positive);
+        return result;
+    }
+    auto* const bounded = llvm::dyn_cast_or_null<llvm::MinMaxIntrinsic>(call);
     if (bounded == nullptr || !bounded->isSigned())
         return std::nullopt;
-    const bool is_second = shapes_.of(bounded->getLHS()).is_uniform();
-    llvm::Value* const bound = is_second ? bounded->getLHS() : bounded->getRHS();
-    auto result = likely_bounded(is_second ? bounded->getRHS() : bounded->getLHS());
-    if (!result || !shapes_.of(bound).is_uniform())
+    auto result = likely_bounded(bounded->getLHS());
+    auto bound = result ? likely_bounded(bounded->getRHS()) : std::nullopt;
+    if (!bound)
+        return std::nullopt;
+    if (result->stride == 0 || (result->stride < 0 && bound->stride > 0))
+        std::swap(result, bound);
+    // A bound falls where the number rises, so the two are nearest to each other at one end.
+    if (bound->stride != 0 && bound->stride != -result->stride)
         return std::nullopt;
     const bool is_minimum = bounded->getIntrinsicID() == llvm::Intrinsic::smin;
     const bool is_last_asked = is_minimum == (result->stride > 0);
-    llvm::Value* asked = builder_.CreateSExt(result->first, builder_.getInt64Ty());
-    if (is_last_asked)
-        asked = builder_.CreateAdd(asked, builder_.getInt64(static_cast<uint64_t>(distance_of_last(result->stride))));
+    take_conditions(*result, *bound);
     result->condition = both_conditions(
-        result->condition, builder_.CreateICmp(is_minimum ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_SGE, asked,
-                                               builder_.CreateSExt(scalar(bound), builder_.getInt64Ty())));
+        result->condition, builder_.CreateICmp(is_minimum ? llvm::CmpInst::ICMP_SLE : llvm::CmpInst::ICMP_SGE,
+                                               in_lane(*result, is_last_asked), in_lane(*bound, is_last_asked)));
+    if (bound->stride < 0 && !is_minimum)
+        result->condition = builder_.CreateAnd(
+            result->condition, builder_.CreateICmpSGE(in_lane(*bound, true), builder_.getInt64(INT32_MIN)));
     return result;
 }
 
