@@ -64,10 +64,10 @@ bool has_plain_parameters(const llvm::Function& function) {
 }
 
 bool may_have_vector_form(const llvm::Function& function) {
-    return !function.hasFnAttribute(llvm::Attribute::Cold) && has_plain_parameters(function) && is_plain(function);
+    return has_plain_parameters(function) && is_plain(function);
 }
 
-// The defined functions that `root` reaches, callees first. Recursive ones and those that call them are left out.
+// The defined functions that `root` reaches without a cold one, callees first. Recursive ones are left out.
 llvm::SmallVector<llvm::Function*> callees_first(llvm::Function& root) {
     llvm::SmallPtrSet<llvm::Function*, 16> reached{&root};
     llvm::SmallVector<llvm::Function*> todo{&root};
@@ -75,6 +75,7 @@ llvm::SmallVector<llvm::Function*> callees_first(llvm::Function& root) {
         for (llvm::Instruction& instruction : llvm::instructions(*todo.pop_back_val()))
             if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
                 call && call->getCalledFunction() && !call->getCalledFunction()->isDeclaration() &&
+                !call->getCalledFunction()->hasFnAttribute(llvm::Attribute::Cold) &&
                 reached.insert(call->getCalledFunction()).second)
                 todo.push_back(call->getCalledFunction());
     llvm::SmallVector<llvm::Function*> result;
