@@ -6,6 +6,7 @@
 #include "files/cache.h"
 #include "machine/retarget.h"
 #include "module/byte_stream.h"
+#include "targets/host/workgroup/vectorizer/rare_calls.h"
 
 #include <base/mutex.h>
 
@@ -73,6 +74,17 @@ private:
 bool is_cold(const llvm::Function& function) {
     return !function.isDeclaration() && function.hasLocalLinkage() && function.hasFnAttribute(llvm::Attribute::Cold) &&
            function.hasFnAttribute(llvm::Attribute::NoInline);
+}
+
+// Whether the function computes with numbers only. Those that get an image or another place in memory are often made for one kernel's arguments
+// (known_arguments.h), so few kernels could share them, and a module for each takes longer than one for all.
+bool is_of_numbers(const llvm::Function& function) {
+    const bool is_of_lanes = function.hasFnAttribute(workgroup::rare_lanes_attribute);  // all arguments are in memory
+    const auto is_pointer = [](const auto& value) { return value.getType()->isPtrOrPtrVectorTy(); };
+    return (is_of_lanes || llvm::none_of(function.args(), is_pointer)) &&
+           llvm::none_of(llvm::instructions(function), [&](const llvm::Instruction& instruction) {
+               return llvm::isa<llvm::LoadInst, llvm::CallInst>(instruction) && is_pointer(instruction);
+           });
 }
 
 // Whether all uses of the function are calls, of which one is in code that is not cold.
@@ -199,7 +211,7 @@ Result<std::vector<ColdFunction>> separate_cold_functions(llvm::Module& module, 
                                                           const MakeColdFunction& make) {
     std::vector<llvm::Function*> roots;
     for (llvm::Function& function : module)
-        if (is_cold(function) && is_called_from_outside(function))
+        if (is_cold(function) && is_of_numbers(function) && is_called_from_outside(function))
             roots.push_back(&function);
     std::vector<ColdFunction> all;
     std::vector<llvm::Function*> separated;

@@ -41,7 +41,7 @@ auto fields_of(T& function) {
     return std::tie(function.symbol, function.object, function.stack_bytes);
 }
 
-// Makes declarations of the cold built-in functions that `module` calls, and returns their code. Those that refer to more than themselves, other built-in
+// Makes declarations of the cold built-in functions of numbers that `module` calls, and returns their code. Those that refer to more than themselves, other built-in
 // functions and constants stay in the module. `variant`: what `make` depends on, beside the code.
 // Errors: those of `make`.
 [[nodiscard]] Result<std::vector<ColdFunction>> separate_cold_functions(llvm::Module& module, std::string_view variant,
