@@ -8,14 +8,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr std::array processors{"", "skylake-avx512", "haswell", "x86-64-v2"};
-
-bool runs_here(const std::string& processor) {
-    __builtin_cpu_init();
-    return processor != "skylake-avx512" ||
-           (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0);
-}
-
 TEST(ActiveLanes, AreALoopAroundOneInstruction) {
     Compiled program(R"(
         kernel void k(global uint* sums, global const uint* in, uint limit) {

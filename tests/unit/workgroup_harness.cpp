@@ -35,6 +35,11 @@
 
 namespace polder::compiler::workgroup::test {
 
+bool has_512_bits() {
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+}
+
 namespace {
 
 std::string read_file(const std::string& path) {

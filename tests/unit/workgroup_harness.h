@@ -58,6 +58,13 @@ private:
 inline constexpr const char* processor_with_512_bits = "znver4";
 inline constexpr const char* processor_with_256_bits = "haswell";
 
+// For tests that run code: this processor, and older ones with vectors of 512, 256 and 128 bits.
+inline constexpr std::array processors{"", "skylake-avx512", "haswell", "x86-64-v2"};
+[[nodiscard]] bool has_512_bits();
+[[nodiscard]] inline bool runs_here(const std::string& processor) {
+    return processor != "skylake-avx512" || has_512_bits();
+}
+
 // A compiled translation unit. Functions whose name begins with `called_` are not inlined.
 class Compiled {
 public:

@@ -15,15 +15,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr std::array processors{"", "skylake-avx512", "haswell", "x86-64-v2"};
-
-bool has_512_bits() {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-}
-
-bool runs_here(const std::string& processor) { return processor != "skylake-avx512" || has_512_bits(); }
-
 // The callee changes all vector registers, also the upper halves, and the masks. Before and after the call the kernel has more values than a call
 // usually leaves alone.
 constexpr const char* clobbering = R"(

@@ -22,7 +22,7 @@ std::string prepared_in_lanes(Compiled& program) {
 }
 
 // Three arms behind a guard.
-constexpr auto arms = R"(
+constexpr auto three_arms = R"(
     kernel void k(global const float* restrict in, global float* restrict out, int width, int mode, float cut) {
         const int x = get_global_id(0);
         if (x >= width) return;
@@ -35,7 +35,7 @@ constexpr auto arms = R"(
     })";
 
 TEST(UniformSides, MeetInPhisWithoutMasks) {
-    Compiled program(arms, processor_with_512_bits);
+    Compiled program(three_arms, processor_with_512_bits);
     ASSERT_EQ(prepared_in_lanes(program), "");
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     const std::string& code = program.optimised();
@@ -61,12 +61,12 @@ TEST(UniformSides, AreNoBranchesWhenTheyAreShort) {
     EXPECT_EQ(count(program.optimised(), ".side"), 0U) << program.optimised();
 }
 
-struct Case {
+struct SideCase {
     const char *name, *body;
 };
 
 // All read a = in[x] (int) and write o.
-const Case cases[] = {
+const SideCase side_cases[] = {
     {"loops, and an if that only some lanes enter, in the sides", R"(
         if (mode & 1) { for (int i = 0; i < cut; ++i) o += a / (i + 2); if (a > cut) { o = o * 3 / (a + 7); out[count + x] = o; } }
         else { for (int v = a; v > 3; v /= 3) o += v * 5 % (a + 2); }
@@ -125,7 +125,7 @@ TEST(UniformSides, HaveTheResultsOfWorkItemsOneByOne) {
     std::vector<int> in(items);
     for (int i = 0; i < items; ++i)
         in[static_cast<size_t>(i)] = i * 29 % 67;
-    for (const Case& tested : cases) {
+    for (const SideCase& tested : side_cases) {
         const std::string source = R"(
             kernel void k(global const int* restrict in, global int* restrict out, int width, int mode, int cut, int count) {
                 const int x = get_global_id(0);

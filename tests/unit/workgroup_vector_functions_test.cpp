@@ -11,13 +11,6 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr std::array processors{"", "skylake-avx512", "haswell", "x86-64-v2"};
-
-bool runs_here(const std::string& processor) {
-    return processor != "skylake-avx512" ||
-           (__builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512vl") != 0);
-}
-
 // All functions, before LLVM's pipeline, which may inline them.
 std::string module_of(Compiled& program, const std::string& kernel) {
     const std::string dump = testing::TempDir() + "vector_functions_" + std::to_string(getpid());

@@ -34,8 +34,10 @@ namespace {
 
 // Of functions that may have a vector form: the costs of one call without lanes, and with one lane more, in instructions.
 constexpr const char* costs_attribute = "polder-costs-of-call";
-// Of the functions of call_for_lanes().
+// Of the functions of call_for_lanes() that are loops over the lanes still.
 constexpr const char* lanes_attribute = "polder-call-for-lanes";
+// Of all functions of call_for_lanes(). In SPIR-V a program's own function may have the name of one of them.
+constexpr const char* made_attribute = "polder-made-for-lanes";
 
 // Longer functions take too long to compile in lanes, as longer kernels do.
 constexpr unsigned instructions_max = 12000;
@@ -189,11 +191,12 @@ public:
         if (is_masked_)
             types.push_back(at_.getInt64Ty());
         for (const LaneArgument& argument : arguments_) {
-            name += argument.step ? "." + std::to_string(*argument.step) : ".v";
+            name += '.';
+            name += argument.step ? std::to_string(*argument.step) : "v";
             if (argument.step)
                 types.push_back(argument.value->getType());
         }
-        if (llvm::Function* const made = module.getFunction(name))
+        if (llvm::Function* const made = module.getFunction(name); made && made->hasFnAttribute(made_attribute))
             return made;
         auto* const type = llvm::FunctionType::get(at_.getVoidTy(), types, false);
         auto* const function = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
@@ -202,6 +205,7 @@ public:
         if (callee_.hasFnAttribute(llvm::Attribute::NoInline))
             function->addFnAttr(llvm::Attribute::NoInline);
         function->addFnAttr(lanes_attribute, std::to_string(lanes_));
+        function->addFnAttr(made_attribute);
         for (const char* kept : {"target-cpu", "target-features", "prefer-vector-width"})
             if (callee_.hasFnAttribute(kept))
                 function->addFnAttr(callee_.getFnAttribute(kept));
