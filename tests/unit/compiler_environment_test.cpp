@@ -230,7 +230,7 @@ TEST_F(CompilerEnvironment, AFileThatCannotGrow_IsNotKept_AndItsSignalReachesNoH
         EXPECT_EQ(in_child(environment, with_limit(disposition)), "5");
     EXPECT_EQ(files_in(folder()), 0u);
     EXPECT_EQ(in_child(environment, build_and_run), "5");
-    EXPECT_EQ(files_in(folder()), 2u);
+    EXPECT_GE(files_in(folder()), 2u);  // the program, the kernel, and a cold function that it may call
 }
 
 TEST_F(CompilerEnvironment, AFullDisk_IsDoneWithout) {
