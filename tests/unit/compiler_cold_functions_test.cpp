@@ -21,7 +21,7 @@ std::vector<std::string> symbols_of(const std::string& text, unsigned& makes, st
     const auto separated = separate_cold_functions(*module, variant, [&](llvm::Module& cold) -> Result<ColdFunction> {
         ++makes;
         EXPECT_FALSE(llvm::verifyModule(cold, &llvm::errs()));
-        return ColdFunction{{}, "object " + std::to_string(makes), 10 * makes};
+        return ColdFunction{{}, "object " + std::to_string(makes), uint64_t{10} * makes};
     });
     EXPECT_TRUE(separated);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));

@@ -43,9 +43,11 @@ std::pair<int, int> loops_left_to(llvm::StringRef pass, unsigned count) {
     std::pair<int, int> left;
     bool is_over_items = false;
     const auto all = found.getLoopsInPreorder();
-    for (llvm::Loop* const loop : all)
-        if ((is_over_items = !is_over_items))
+    for (llvm::Loop* const loop : all) {
+        is_over_items = !is_over_items;
+        if (is_over_items)
             llvm::addStringMetadataToLoop(loop, workgroup::items_tag);
+    }
     const OptimizationGate gate(*module);
     for (const llvm::Loop* const loop : all)
         if (gate.should_run(pass, *loop))

@@ -260,20 +260,20 @@ TEST(PrivateArrays, StacksOfADivergentLoop_AreNoRows) {
     EXPECT_EQ(program.result().lanes.reason, "lanes would be slower");
 }
 
-// A median is found in a part of the elements: each further one replaces the least, while the greatest is left out. There is one row of further
-// elements: LLVM removes its loop after it has looked at the loops inside.
+// A median is found in the first elements: each further one replaces the least, while the greatest is left out. LLVM removes the loop of a single row of
+// further elements after it has looked at the loops inside; with several rows, the part of the array is known only where rows end.
 constexpr const char* median = R"(
     #define ORDER(a, b) { float least = min(a, b); b = max(a, b); a = least; }
         kernel void k(global const float* in, global float* out, int n) {
             const int i = get_global_id(0);
-            float v[6];
-            for (int j = 0; j < 6; j++) v[j] = in[i + j];
+            float v[FIRST];
+            for (int j = 0; j < FIRST; j++) v[j] = in[i + j];
             barrier(CLK_LOCAL_MEM_FENCE);
             if (i >= n) return;
-            int last = 5;
-            for (int row = 0; row < 1; row++)
+            int last = FIRST - 1;
+            for (int row = 0; row < ROWS; row++)
                 for (int j = 0; j < 3; j++) {
-                    v[0] = in[i + 6 + row * 3 + j];
+                    v[0] = in[i + FIRST + row * 3 + j];
                     last--;
                     for (int m = 0; m < (last + 1) / 2; m++) ORDER(v[m], v[last - m])
                     for (int m = 1; m <= last / 2; m++) ORDER(v[0], v[m])
@@ -282,10 +282,10 @@ constexpr const char* median = R"(
             out[i] = v[1];
         })";
 
-TEST(PrivateArrays, WhoseUsedPartShrinks_AreRegisters) {
+void expect_median(size_t rows) {
     constexpr int items = 40;
-    constexpr size_t first = 6, further = 3;
-    Compiled program(median);
+    const size_t further = rows * 3, first = further + 3;
+    Compiled program("#define ROWS " + std::to_string(rows) + "\n#define FIRST " + std::to_string(first) + median);
     ASSERT_EQ(program.prepare("k"), "");
     EXPECT_EQ(program.result().private_bytes_per_work_item, 0U) << program.optimised();
     std::vector<float> in(items + first + further), out(items), expected(items);
@@ -314,10 +314,13 @@ TEST(PrivateArrays, WhoseUsedPartShrinks_AreRegisters) {
     EXPECT_EQ(out, expected);
 }
 
+TEST(PrivateArrays, WhoseUsedPartShrinks_AreRegisters) { expect_median(1); }
+TEST(PrivateArrays, WhoseUsedPartShrinksFromRowToRow_AreRegisters) { expect_median(2); }
+
 // The program's number is for processors without large vectors.
 TEST(PrivateArrays, OfLoopsThatAreUnrolledInPart_AreRegisters) {
     const auto bytes = [](const std::string& pragma) {
-        Compiled program((R"(
+        Compiled program(R"(
             kernel void k(global const float* in, global float* out, int n) {
                 float m[9];
             )" + pragma + R"(
@@ -325,8 +328,7 @@ TEST(PrivateArrays, OfLoopsThatAreUnrolledInPart_AreRegisters) {
                 barrier(CLK_LOCAL_MEM_FENCE);
                 const float x = get_global_id(0), w = x * m[6] + m[7] * n + m[8];
                 out[get_global_id(0)] = (x * m[0] + m[1] * n + m[2]) / w + (x * m[3] + m[4] * n + m[5]) * w;
-            })")
-                             .c_str());
+            })");
         EXPECT_EQ(program.prepare("k"), "");
         return program.result().private_bytes_per_work_item;
     };

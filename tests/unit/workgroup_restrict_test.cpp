@@ -21,7 +21,7 @@ std::string source(const std::string& qualifier, const std::string& between) {
 }
 
 size_t loads(const std::string& qualifier, const std::string& between) {
-    Compiled program(source(qualifier, between).c_str(), processor_with_512_bits);
+    Compiled program(source(qualifier, between), processor_with_512_bits);
     EXPECT_EQ(program.prepare("k", false, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
     return count(program.optimised(), "load <16 x float>");
 }

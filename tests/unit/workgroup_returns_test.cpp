@@ -29,6 +29,7 @@ TEST(Returns, BeforeALoopAndABarrier_LeaveTheOthersTheirLanes) {
     constexpr uint32_t count = 128, size = 64;
     std::vector<uint32_t> in(count), own(count);
     std::iota(in.begin(), in.end(), 5U);
+    const auto place_of_group = [&](uint32_t i) { return size_t{i / size} * size; };
     for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
         std::vector<uint32_t> out(count), expected(count);
         for (uint32_t i = 0; i < n; ++i) {
@@ -65,15 +66,16 @@ TEST(Returns, BeforeANumberForAllOfThemAndALoop_LeaveTheOthersTheirLanes) {
     constexpr uint32_t count = 128, size = 64;
     std::vector<uint32_t> in(count);
     std::iota(in.begin(), in.end(), 5U);
+    const auto place_of_group = [&](uint32_t i) { return size_t{i / size} * size; };
     for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
         std::vector<uint32_t> out(count), expected(count), sums(count);
         for (uint32_t i = 0; i < n; ++i)
             for (uint32_t j = 0; j < n; ++j)
-                sums[i] += in[j] * (in[i / size * size] ^ i);
+                sums[i] += in[j] * (in[place_of_group(i)] ^ i);
         for (uint32_t i = 0; i < n; ++i) {
             expected[i] = sums[i];
             for (uint32_t j = 0; j < n; ++j)
-                expected[i] ^= sums[i / size * size] + j * in[i / size * size];
+                expected[i] ^= sums[place_of_group(i)] + j * in[place_of_group(i)];
         }
         program.run({1, {count, 1, 1}, {size, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(n));
         EXPECT_EQ(out, expected) << n;

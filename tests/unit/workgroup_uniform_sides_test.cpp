@@ -133,7 +133,7 @@ TEST(UniformSides, HaveTheResultsOfWorkItemsOneByOne) {
                 const int a = in[x];
                 int o = 0;)" + std::string(tested.body) +
                                    "out[x] = o; }";
-        Compiled one_by_one(source.c_str()), in_lanes(source.c_str());
+        Compiled one_by_one(source), in_lanes(source);
         ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
         ASSERT_EQ(prepared_in_lanes(in_lanes), "");
         EXPECT_EQ(in_lanes.result().lanes.loops, 1U) << tested.name << in_lanes.result().lanes.reason;

@@ -14,7 +14,9 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 #include <llvm/Transforms/Utils/UnrollLoop.h>
 
 namespace polder::compiler::workgroup {
@@ -149,6 +151,17 @@ bool indexes_private_array(const llvm::Loop& loop, llvm::ScalarEvolution& evolut
     return false;
 }
 
+bool accesses_private_array(const llvm::Loop& loop) {
+    return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+        return llvm::any_of(*block, [](const llvm::Instruction& instruction) {
+            const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+            const auto* const variable =
+                address ? llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(address)) : nullptr;
+            return variable != nullptr && is_small(*variable);
+        });
+    });
+}
+
 constexpr const char* full = "llvm.loop.unroll.full";
 
 void mark(llvm::Loop& loop) {
@@ -167,6 +180,24 @@ llvm::PreservedAnalyses UnrollForPrivateArrays::run(llvm::Loop& loop, llvm::Loop
         indexes_private_array(loop, results.SE))
         mark(loop);
     return llvm::PreservedAnalyses::all();
+}
+
+llvm::PreservedAnalyses ComputeExitValues::run(llvm::Loop& loop, llvm::LoopAnalysisManager&,
+                                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {
+    if (results.SE.getSmallConstantTripCount(&loop) == 0 || !accesses_private_array(loop))
+        return llvm::PreservedAnalyses::all();
+    llvm::SmallVector<llvm::WeakTrackingVH, 16> unused;
+    llvm::SCEVExpander expander(results.SE, "exit");
+    const int replaced = llvm::rewriteLoopExitValues(&loop, &results.LI, &results.TLI, &results.SE, &results.TTI,
+                                                     expander, &results.DT, llvm::AlwaysRepl, unused);
+    expander.clear();
+    for (const llvm::WeakTrackingVH& value : unused)
+        if (auto* const instruction = llvm::dyn_cast_or_null<llvm::Instruction>(value))
+            llvm::RecursivelyDeleteTriviallyDeadInstructions(instruction, &results.TLI);
+    if (replaced == 0)
+        return llvm::PreservedAnalyses::all();
+    results.SE.forgetTopmostLoop(&loop);
+    return llvm::getLoopPassPreservedAnalyses();
 }
 
 bool has_indexed_private_array(const llvm::Function& function) {

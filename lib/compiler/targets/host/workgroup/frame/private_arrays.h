@@ -23,8 +23,15 @@ struct UnrollForPrivateArrays : llvm::PassInfoMixin<UnrollForPrivateArrays> {
                                        llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater);
 };
 
+// Computes from constants what a counter is behind a loop that accesses a small private array, where the number of iterations is a constant: `last` of
+// `for (k < 2) for (j < 5) { --last; ... v[last] }` is a counter of the loop around only then.
+struct ComputeExitValues : llvm::PassInfoMixin<ComputeExitValues> {
+    static llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
+                                       llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater);
+};
+
 // Whether the function has a small private array with an index that is no constant. When the loops inside a loop are simpler, what they do with
-// such an array may be known, so that the passes are worth a second round.
+// such an array may be known, so that the passes are worth another round.
 [[nodiscard]] bool has_indexed_private_array(const llvm::Function& function);
 
 }  // namespace polder::compiler::workgroup

@@ -99,6 +99,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::InstCombinePass());
     llvm::LoopPassManager small;
     small.addPass(EndAfterFirstIteration());
+    small.addPass(ComputeExitValues());
     small.addPass(SimplifyCounters());
     small.addPass(llvm::LoopDeletionPass());
     small.addPass(KeepWarpLoops());
@@ -123,16 +124,30 @@ void forget_scopes(llvm::Function& function) {
     }
 }
 
-// For loops whose numbers of iterations depend on a loop around them. The first round has unrolled or removed loops there.
+// For loops whose numbers of iterations depend on a loop around them. The round before has unrolled or removed loops there.
 llvm::FunctionPassManager private_array_pipeline() {
     llvm::FunctionPassManager passes;
     llvm::LoopPassManager loops;
+    loops.addPass(ComputeExitValues());
     loops.addPass(SimplifyCounters());
     loops.addPass(UnrollForPrivateArrays());
     loops.addPass(llvm::LoopFullUnrollPass(/*OptLevel=*/2, /*OnlyWhenForced=*/true));
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops)));
     add_passes_after_unrolling(passes);
     return passes;
+}
+
+// Each round may make counters of a loop known, of which the next one unrolls the loops inside.
+void unroll_for_private_arrays(llvm::Function& function, llvm::FunctionAnalysisManager& functions) {
+    constexpr unsigned rounds_max = 4;
+    for (unsigned round = 0; round < rounds_max && has_indexed_private_array(function) &&
+                             !functions.getResult<llvm::LoopAnalysis>(function).empty();
+         ++round) {
+        const unsigned before = function.getInstructionCount();
+        private_array_pipeline().run(function, functions);
+        if (function.getInstructionCount() == before)
+            return;
+    }
 }
 
 llvm::FunctionPassManager accumulator_pipeline() {
@@ -154,8 +169,7 @@ void with_analyses(llvm::TargetMachine* target, llvm::function_ref<void(llvm::Fu
 void simplify_body(llvm::Function& function, llvm::TargetMachine* target) {
     with_analyses(target, [&](llvm::FunctionAnalysisManager& functions) {
         scalar_pipeline().run(function, functions);
-        if (has_indexed_private_array(function) && !functions.getResult<llvm::LoopAnalysis>(function).empty())
-            private_array_pipeline().run(function, functions);
+        unroll_for_private_arrays(function, functions);
         forget_scopes(function);
         if (has_accumulators(functions.getResult<llvm::LoopAnalysis>(function)))
             accumulator_pipeline().run(function, functions);

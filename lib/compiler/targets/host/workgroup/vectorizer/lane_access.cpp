@@ -249,7 +249,7 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
     if (mask == nullptr)
         builder.CreateAlignedStore(row, first, align);
     else
-        builder.CreateMaskedStore(row, first, align, of_structures(builder, mask, step * elements, lanes));
+        builder.CreateMaskedStore(row, first, align, of_structures(builder, mask, int64_t{step} * elements, lanes));
 }
 
 llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes) {
