@@ -29,7 +29,6 @@ TEST(Returns, BeforeALoopAndABarrier_LeaveTheOthersTheirLanes) {
     constexpr uint32_t count = 128, size = 64;
     std::vector<uint32_t> in(count), own(count);
     std::iota(in.begin(), in.end(), 5U);
-    const auto place_of_group = [&](uint32_t i) { return size_t{i / size} * size; };
     for (const uint32_t n : {0U, 1U, 40U, 64U, 100U, 128U}) {
         std::vector<uint32_t> out(count), expected(count);
         for (uint32_t i = 0; i < n; ++i) {
