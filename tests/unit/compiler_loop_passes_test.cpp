@@ -55,6 +55,21 @@ std::pair<int, int> loops_left_to(llvm::StringRef pass, unsigned count) {
     return left;
 }
 
+TEST(OptimizationGate, ForLongCodeInLanes_LeavesOutTheJoiningOfStatements) {
+    const auto joins = [](unsigned instructions, bool has_lanes) {
+        std::string text = "define void @f(i32 %x) {\n";
+        for (unsigned i = 1; i < instructions; ++i)
+            text += "  %v" + std::to_string(i) + " = add i32 %x, " + std::to_string(i) + "\n";
+        llvm::LLVMContext context;
+        const auto module = parsed(text + "  ret void\n}\n", context);
+        return module != nullptr && OptimizationGate(*module).joins_statements(has_lanes);
+    };
+    constexpr unsigned most = OptimizationGate::joined_instructions_max;
+    EXPECT_TRUE(joins(most, true));
+    EXPECT_FALSE(joins(most + 1, true));
+    EXPECT_TRUE(joins(most + 1, false));
+}
+
 TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {
     for (const char* pass : {"IndVarSimplifyPass", "LoopDeletionPass", "LoopIdiomRecognizePass"}) {
         EXPECT_EQ(loops_left_to(pass, 20), std::pair(10, 10)) << pass;

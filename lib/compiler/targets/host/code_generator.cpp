@@ -159,8 +159,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     llvm::PipelineTuningOptions tuning;
     // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
     tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
-    // In a large function whose work-items are lanes, the SLP vectorizer finds few neighbouring statements to join.
-    tuning.SLPVectorization = options.is_optimized && !(gate.is_large() && lanes.loops > 0);
+    tuning.SLPVectorization = options.is_optimized && gate.joins_statements(lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
     tuning.ForgetAllSCEVInLoopUnroll = gate.forgets_all_loops();
     llvm::PassInstrumentationCallbacks callbacks;

@@ -157,6 +157,7 @@ bool has_long_block(const llvm::Module& module) {
 
 OptimizationGate::OptimizationGate(const llvm::Module& module)
     : is_large_(module.getInstructionCount() > pairwise_instructions_max),
+      is_long_for_lanes_(module.getInstructionCount() > joined_instructions_max),
       has_many_accesses_(has_many_accesses(module)), has_long_block_(has_long_block(module)),
       is_plain_(is_plain(module)), loops_(most_loops(module)) {}
 

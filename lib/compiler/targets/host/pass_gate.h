@@ -19,6 +19,10 @@ public:
     // In larger functions, passes that compare all pairs of accesses find little. They took a third of the time for 10,000 instructions.
     static constexpr unsigned pairwise_instructions_max = 3000;
 
+    // Where work-items are lanes, the SLP vectorizer only finds neighbouring statements of those that are left over by vectors. In larger modules it takes more
+    // time than that is worth: for chains of minima and maxima 460 of the 530 ms of a median of 25.
+    static constexpr unsigned joined_instructions_max = 1000;
+
     // Of one block. The elimination of loads compares all pairs of accesses of a loop: 75 ms for 200 accesses.
     static constexpr unsigned pairwise_accesses_max = 100;
 
@@ -34,7 +38,8 @@ public:
 
     explicit OptimizationGate(const llvm::Module& module);
 
-    [[nodiscard]] bool is_large() const { return is_large_; }
+    // Whether the SLP vectorizer is worth its time. `has_lanes`: whether work-items are lanes.
+    [[nodiscard]] bool joins_statements(bool has_lanes) const { return !has_lanes || !is_long_for_lanes_; }
     [[nodiscard]] bool forgets_all_loops() const { return loops_ > loops_to_search_max; }
     [[nodiscard]] bool should_run(llvm::StringRef pass) const;
     // For a pass that runs for one loop at a time. Conditions are not moved out of (unswitched from) a loop over rows that most often has one
@@ -43,6 +48,7 @@ public:
 
 private:
     const bool is_large_;
+    const bool is_long_for_lanes_;
     const bool has_many_accesses_;
     const bool has_long_block_;
     const bool is_plain_;
