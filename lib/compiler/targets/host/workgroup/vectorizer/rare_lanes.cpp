@@ -122,25 +122,9 @@ private:
     llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, &function_); }
 
     void define_vector(llvm::BasicBlock& before, llvm::BasicBlock& after, llvm::Value& first, llvm::Value& bits) {
-        llvm::BasicBlock *const head = block("lanes"), *const active = block("lane"),
-                                *const latch = block("lanes.next");
         at_.SetInsertPoint(&before);
-        at_.CreateBr(head);
-        at_.SetInsertPoint(head);
-        llvm::PHINode* const lane = at_.CreatePHI(at_.getInt64Ty(), 2, "lane");
-        lane->addIncoming(at_.getInt64(0), &before);
-        at_.CreateCondBr(at_.CreateTrunc(at_.CreateLShr(&bits, lane), at_.getInt1Ty()), active, latch);
-        at_.SetInsertPoint(active);
-        call_for(*at_.CreateAdd(&first, lane, "", true, true));
-        at_.CreateBr(latch);
-        at_.SetInsertPoint(latch);
-        llvm::Value* const next = at_.CreateAdd(lane, at_.getInt64(1), "", true, true);
-        lane->addIncoming(next, latch);
-        llvm::Metadata* const tag = llvm::MDNode::get(context_, llvm::MDString::get(context_, sub_group_tag));
-        llvm::MDNode* const properties = llvm::MDNode::getDistinct(context_, {nullptr, tag});
-        properties->replaceOperandWith(0, properties);
-        at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(lanes_)), &after, head)
-            ->setMetadata(llvm::LLVMContext::MD_loop, properties);
+        loop_over_lanes(at_, lanes_, &bits, after,
+                        [&](llvm::Value& lane) { call_for(*at_.CreateAdd(&first, &lane, "", true, true)); });
     }
 
     void call_for(llvm::Value& lane) {

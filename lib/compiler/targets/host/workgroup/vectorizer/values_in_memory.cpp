@@ -1,5 +1,7 @@
 #include "values_in_memory.h"
 
+#include "vectorizer.h"
+
 #include <algorithm>
 
 namespace polder::compiler::workgroup {
@@ -60,6 +62,33 @@ void for_each_lane(llvm::IRBuilder<>& at, llvm::Value& bits, llvm::function_ref<
     rest->addIncoming(next, loop);
     at.CreateCondBr(at.CreateIsNull(next), done, loop);
     at.SetInsertPoint(done);
+}
+
+void loop_over_lanes(llvm::IRBuilder<>& at, unsigned lanes, llvm::Value* bits, llvm::BasicBlock& after,
+                     llvm::function_ref<void(llvm::Value& lane)> body) {
+    llvm::LLVMContext& context = at.getContext();
+    llvm::BasicBlock* const before = at.GetInsertBlock();
+    const auto block = [&](const char* name) { return llvm::BasicBlock::Create(context, name, before->getParent()); };
+    llvm::BasicBlock *const head = block("lanes"), *const active = block("lane"), *const latch = block("lanes.next");
+    at.CreateBr(head);
+    at.SetInsertPoint(head);
+    llvm::PHINode* const lane = at.CreatePHI(at.getInt64Ty(), 2, "lane");
+    lane->addIncoming(at.getInt64(0), before);
+    if (bits != nullptr)
+        at.CreateCondBr(at.CreateTrunc(at.CreateLShr(bits, lane), at.getInt1Ty()), active, latch);
+    else
+        at.CreateBr(active);
+    at.SetInsertPoint(active);
+    body(*lane);
+    at.CreateBr(latch);
+    at.SetInsertPoint(latch);
+    llvm::Value* const next = at.CreateAdd(lane, at.getInt64(1), "", true, true);
+    lane->addIncoming(next, latch);
+    llvm::Metadata* const tag = llvm::MDNode::get(context, llvm::MDString::get(context, sub_group_tag));
+    llvm::MDNode* const properties = llvm::MDNode::getDistinct(context, {nullptr, tag});
+    properties->replaceOperandWith(0, properties);
+    at.CreateCondBr(at.CreateICmpEQ(next, at.getInt64(lanes)), &after, head)
+        ->setMetadata(llvm::LLVMContext::MD_loop, properties);
 }
 
 }  // namespace polder::compiler::workgroup

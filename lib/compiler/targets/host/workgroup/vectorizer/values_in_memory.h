@@ -47,4 +47,9 @@ struct ValuesOfCall {
 // Emits a loop: `body` for each bit that is set in `bits`, lowest first, with its number. At least one must be set.
 void for_each_lane(llvm::IRBuilder<>& at, llvm::Value& bits, llvm::function_ref<void(llvm::Value& lane)> body);
 
+// Emits a loop over `lanes` lanes that becomes vector code (vectorizer.h), from the block of `at` to `after`: `body` for each lane, or where `bits` is not null for each
+// one whose bit is set.
+void loop_over_lanes(llvm::IRBuilder<>& at, unsigned lanes, llvm::Value* bits, llvm::BasicBlock& after,
+                     llvm::function_ref<void(llvm::Value& lane)> body);
+
 }  // namespace polder::compiler::workgroup

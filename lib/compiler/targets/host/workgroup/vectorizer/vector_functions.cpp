@@ -221,28 +221,10 @@ public:
 private:
     void define(llvm::Function& function) {
         const auto block = [&](const char* name) { return llvm::BasicBlock::Create(context_, name, &function); };
-        llvm::BasicBlock *const before = block("entry"), *const head = block("lanes"), *const active = block("lane"),
-                                *const latch = block("lanes.next"), *const after = block("done");
-        at_.SetInsertPoint(before);
-        at_.CreateBr(head);
-        at_.SetInsertPoint(head);
-        llvm::PHINode* const lane = at_.CreatePHI(at_.getInt64Ty(), 2, "lane");
-        lane->addIncoming(at_.getInt64(0), before);
-        if (is_masked_)
-            at_.CreateCondBr(at_.CreateTrunc(at_.CreateLShr(function.getArg(1), lane), at_.getInt1Ty()), active, latch);
-        else
-            at_.CreateBr(active);
-        at_.SetInsertPoint(active);
-        call_for(function, *lane);
-        at_.CreateBr(latch);
-        at_.SetInsertPoint(latch);
-        llvm::Value* const next = at_.CreateAdd(lane, at_.getInt64(1), "", true, true);
-        lane->addIncoming(next, latch);
-        llvm::Metadata* const tag = llvm::MDNode::get(context_, llvm::MDString::get(context_, sub_group_tag));
-        llvm::MDNode* const properties = llvm::MDNode::getDistinct(context_, {nullptr, tag});
-        properties->replaceOperandWith(0, properties);
-        at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(lanes_)), after, head)
-            ->setMetadata(llvm::LLVMContext::MD_loop, properties);
+        at_.SetInsertPoint(block("entry"));
+        llvm::BasicBlock* const after = block("done");
+        loop_over_lanes(at_, lanes_, is_masked_ ? function.getArg(1) : nullptr, *after,
+                        [&](llvm::Value& lane) { call_for(function, lane); });
         at_.SetInsertPoint(after);
         at_.CreateRetVoid();
     }
