@@ -1,4 +1,5 @@
-// Products with powers of two, compiled for processors that have an instruction for them and for one that has not.
+// Products with powers of two, compiled for processors that have an instruction for them and for one that has not. Those that take long where the result is
+// zero mask it.
 #include "machine/host.h"
 #include "parsed_ir.h"
 #include "targets/host/power_scaling.h"
@@ -36,6 +37,14 @@ define <4 x float> @own(<4 x float> %x, <4 x float> %e) {
   %result = call <4 x float> @llvm.ldexp.v4f32.v4i32(<4 x float> %x, <4 x i32> %whole)
   ret <4 x float> %result
 }
+define <8 x float> @zero_anyway(<8 x float> %x, <8 x float> %e) {
+  %lower = call <8 x float> @llvm.floor.v8f32(<8 x float> %e)
+  %whole = call <8 x i32> @llvm.fptosi.sat.v8i32.v8f32(<8 x float> %lower)
+  %scaled = call afn <8 x float> @llvm.ldexp.v8f32.v8i32(<8 x float> %x, <8 x i32> %whole)
+  %is_small = fcmp olt <8 x float> %e, splat (float -151.0)
+  %result = select <8 x i1> %is_small, <8 x float> zeroinitializer, <8 x float> %scaled
+  ret <8 x float> %result
+}
 define <3 x float> @odd(<3 x float> %x, <3 x float> %e) {
   %lower = call <3 x float> @llvm.floor.v3f32(<3 x float> %e)
   %whole = call <3 x i32> @llvm.fptosi.sat.v3i32.v3f32(<3 x float> %lower)
@@ -44,8 +53,9 @@ define <3 x float> @odd(<3 x float> %x, <3 x float> %e) {
 }
 )";
 
-// By function: how often it scales by the instruction.
-std::map<std::string, unsigned> scaled_for(const char* processor) {
+// By function: how often `counts_as` holds for an instruction.
+std::map<std::string, unsigned> counted_for(const char* processor,
+                                            llvm::function_ref<bool(const llvm::Instruction&)> counts_as) {
     Host target = host();
     target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
     target.cpu = processor;
@@ -63,20 +73,43 @@ std::map<std::string, unsigned> scaled_for(const char* processor) {
         EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
         unsigned& count = counts[function.getName().str()];
         for (const llvm::Instruction& instruction : llvm::instructions(function))
-            if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
-                count += call->getCalledFunction()->getName().contains("mask.scalef.p") ? 1 : 0;
+            count += counts_as(instruction) ? 1 : 0;
     }
     return counts;
+}
+
+std::map<std::string, unsigned> scaled_for(const char* processor) {
+    return counted_for(processor, [](const llvm::Instruction& instruction) {
+        const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        return call && call->getCalledFunction()->getName().contains("mask.scalef.p");
+    });
+}
+
+std::map<std::string, unsigned> masked_for(const char* processor) {
+    return counted_for(processor,
+                       [](const llvm::Instruction& instruction) { return llvm::isa<llvm::SelectInst>(instruction); });
 }
 
 using Counts = std::map<std::string, unsigned>;
 
 TEST(PowerScaling, OfWholeVectors_IsAnInstructionForEachRegister) {
-    EXPECT_EQ(scaled_for("znver4"), (Counts{{"two_registers", 2}, {"part", 1}, {"own", 0}, {"odd", 0}}));
+    EXPECT_EQ(scaled_for("znver4"),
+              (Counts{{"two_registers", 2}, {"part", 1}, {"own", 0}, {"zero_anyway", 1}, {"odd", 0}}));
+}
+
+// A choice of zero that the program has already is enough.
+TEST(PowerScaling, OfZeroResults_IsMaskedWhereItTakesLong) {
+    const Counts without{{"two_registers", 0}, {"part", 0}, {"own", 0}, {"zero_anyway", 1}, {"odd", 0}};
+    const Counts with{{"two_registers", 2}, {"part", 1}, {"own", 0}, {"zero_anyway", 1}, {"odd", 0}};
+    EXPECT_EQ(masked_for("znver4"), without);
+    EXPECT_EQ(masked_for("znver5"), without);
+    EXPECT_EQ(masked_for("sapphirerapids"), with);
+    EXPECT_EQ(masked_for("skylake-avx512"), with);
 }
 
 TEST(PowerScaling, WithoutTheInstruction_Stays) {
-    EXPECT_EQ(scaled_for("haswell"), (Counts{{"two_registers", 0}, {"part", 0}, {"own", 0}, {"odd", 0}}));
+    EXPECT_EQ(scaled_for("haswell"),
+              (Counts{{"two_registers", 0}, {"part", 0}, {"own", 0}, {"zero_anyway", 0}, {"odd", 0}}));
 }
 
 }  // namespace
