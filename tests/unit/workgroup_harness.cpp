@@ -6,6 +6,7 @@
 #include "targets/host/mask_words.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/register_tables.h"
+#include "targets/host/table_vectors.h"
 #include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
@@ -113,6 +114,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
             move_out_lane_products(function);
+            look_up_vectors(function, machine);
             permute_small_tables(function, machine);
             compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);

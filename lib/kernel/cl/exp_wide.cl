@@ -1,9 +1,8 @@
 // Exponentials for processors with registers of 512 bits, below 1.5 ulp: 2^k 2^(j / 16) e^r with the roots of 2 in a table of 16 numbers, so
 // that the polynomial of e^r is half as long as that of exp_log.inc. builtins.h says when they replace the others.
-//
-// Vectors of 8 and 16 keep the common forms: kernels with them often have no lanes, and without lanes each element is looked up in memory.
 #include "common.h"
 #include "fma.h"
+#include "looked_up.h"
 
 __constant const float polder_roots_of_float[16] = {
     0x1p+0f,        0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f, 0x1.306fep+0f,  0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,
@@ -15,7 +14,6 @@ __constant const double polder_roots_of_double[16] = {
     0x1.ae89f995ad3adp+0, 0x1.c199bdd85529cp+0, 0x1.d5818dcfba487p+0, 0x1.ea4afa2a490dap+0,
 };
 
-#define WIDEST_LOOKED_UP 4
 #define BODY "exp_wide.inc"
 #define CORE "float_core.inc"
 #include "widths.h"

@@ -1,11 +1,12 @@
 // Logarithms for processors with registers of 512 bits, without a division, below 1.4 ulp. builtins.h says when they replace those of
-// exp_log.inc, and exp_wide.cl why vectors of 8 and 16 have no such form.
+// exp_log.inc.
 //
 // log(x) = k log(2) - log(c) + log(1 + r), r = c m - 1, for x = 2^k m, 0.979 < m < 1.96. The first bits of m choose one of 16 intervals; the first
 // one surrounds 1 and has c = 1. In the other ones c is that double near 1 / m, m in the middle, whose logarithm is next to a multiple of 2^-42
 // (by less than 2^-66): the sum of k log(2) and the table's number is exact then, and needs no second number. Each base has its own c.
 #include "common.h"
 #include "fma.h"
+#include "looked_up.h"
 
 __constant const double polder_inverse_of_log[16] = {
     0x1p+0, 0x1.e63d5faf7d95dp-1, 0x1.cafeef7921db6p-1, 0x1.b2a4953715bc2p-1, 0x1.9cbe7379cee9bp-1, 0x1.88f2234115f75p-1,
@@ -67,7 +68,6 @@ extern __constant const float polder_roots_of_float[16];
 extern __constant const double polder_roots_of_double[16];
 
 #define BODY "log_wide.inc"
-#define WIDEST_LOOKED_UP 4
 #define TABLE(KIND, NAME) polder_##KIND##_of_float_##NAME
 #define CORE "float_core.inc"
 #include "widths.h"

@@ -1,6 +1,5 @@
 // pow, pown, powr and rootn for processors with registers of 512 bits: as in power.cl, with shorter tables, which the vectorizer looks up in
 // registers. builtins.h says when they replace the others. Below 4 ulp where the result is next to the largest or smallest, else below 2.
-// exp_wide.cl says why vectors of 8 and 16 have no such form.
 //
 // pow and powr compute what is right for positive normal numbers x and finite y (pow for negative ones, too). Other arguments have cold functions, which
 // lanes call only where there are such arguments; vectors have one form for all.
@@ -9,6 +8,7 @@
 // c of five bits, |r| < 2^-4.5, the first two powers of r in pairs; they keep 2^-62. The products c m - 1 are exact.
 #include "common.h"
 #include "fma.h"
+#include "looked_up.h"
 
 // 1 / m for the middle m of an interval, rounded: c.
 __constant const float polder_inverse_of_float[32] = {
@@ -64,7 +64,6 @@ COLD double polder_powr_of_unusual(double x, double y);
 #define power_with_sign power_with_sign_of_wide
 #define times_root_and_power times_root_and_power_of_wide
 
-#define WIDEST_LOOKED_UP 4
 #define BODY "power_wide.inc"
 #define POWER_PARTS "power_parts_wide.inc"
 #define POWER(NAME) polder_wide_##NAME

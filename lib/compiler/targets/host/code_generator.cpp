@@ -40,6 +40,7 @@
 #include "register_tables.h"
 #include "skipped_results.h"
 #include "sum_order.h"
+#include "table_vectors.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
@@ -190,8 +191,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         if (options.is_optimized)
             choose_where_computed(function);
-        if (options.is_optimized)
+        if (options.is_optimized) {
+            look_up_vectors(function, machine);
             permute_small_tables(function, machine);
+        }
         lower_masked_memory(function, target);
         if (options.is_optimized)
             mask_minimums(function, machine);

@@ -165,13 +165,23 @@ double saved_by(const llvm::Instruction& instruction, unsigned register_elements
 
 }  // namespace
 
+namespace {
+
+// Private variables, and constants: the tables of built-in functions.
+bool is_of_function(const llvm::Value& object) {
+    const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(&object);
+    return llvm::isa<llvm::AllocaInst>(object) || (variable && variable->isConstant());
+}
+
+}  // namespace
+
 bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops) {
     double own = 0, others = 0;
     for (const llvm::Loop* loop : work_item_loops)
         for (const llvm::BasicBlock* block : loop->blocks())
             for (const llvm::Instruction& instruction : *block) {
                 const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
-                if (address == nullptr || llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address)))
+                if (address == nullptr || is_of_function(*llvm::getUnderlyingObject(address)))
                     continue;
                 const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(llvm::getLoadStoreType(&instruction));
                 const bool is_wide = type != nullptr && type->getNumElements() >= wide_vector_elements_min;

@@ -2,6 +2,7 @@
 // of one vector move them in all lanes.
 #include "lane_code.h"
 #include "lane_types.h"
+#include "vectors_of_table.h"
 
 #include <llvm/Analysis/VectorUtils.h>
 
@@ -93,6 +94,8 @@ llvm::Value* LaneCode::emit_extraction(llvm::ExtractElementInst& extract) {
 }
 
 llvm::Value* LaneCode::emit_insertion(llvm::InsertElementInst& insert) {
+    if (const auto from_table = vector_of_table(insert, [&](llvm::LoadInst& load) { return accesses_.table_of(load); }))
+        return look_up(builder_, *from_table, *vector(from_table->indices));
     const llvm::Type& type = *insert.getType();
     llvm::Value* const numbers = repeated(vector(insert.getOperand(1)), type);
     if (llvm::isa<llvm::UndefValue>(insert.getOperand(0)))
