@@ -11,8 +11,9 @@
 
 // The scales are powers of two: the square of the large one brings the smallest subnormal number to usual size, and that of the small one keeps the sum
 // of the largest squares finite.
-// Tiny parts are scaled by their bits, because an Intel processor takes some 150 cycles for a product with a subnormal number, too.
-#define EXTREMES(F, BITS, MANTISSA_BITS, EXPONENT_UP, SMALLEST, UP, DOWN)                      \
+// Tiny parts are scaled by their bits, because an Intel processor takes some 150 cycles for a product with a subnormal number, too. For the same reason a
+// subnormal length is a whole multiple of the smallest number, UNIT times the scaled one. Lengths of large parts are larger than that when they are scaled.
+#define EXTREMES(F, BITS, MANTISSA_BITS, EXPONENT_UP, SMALLEST, UP, DOWN, UNIT)                \
     HELPER F scaled_up(F x) {                                                                  \
         const BITS exponent = (BITS)EXPONENT_UP << MANTISSA_BITS;                              \
         const F scaled = as_##F(as_##BITS(x) + exponent);                                      \
@@ -23,7 +24,11 @@
     COLD F polder_length_of_extremes(F sum, F x, F y, F z, F w) {                              \
         x = moderate_part(sum, x), y = moderate_part(sum, y);                                  \
         z = moderate_part(sum, z), w = moderate_part(sum, w);                                  \
-        return sqrt(SQUARES(x, y, z, w)) / SCALE(sum, SMALLEST, UP, DOWN);                     \
+        const F root = sqrt(SQUARES(x, y, z, w)), whole_from = (F)((BITS)1 << MANTISSA_BITS);  \
+        const BITS multiple = as_##BITS(root * UNIT + whole_from) - as_##BITS(whole_from);     \
+        const F least = SMALLEST * UP;                                                         \
+        const F normal = (root < least ? least : root) / SCALE(sum, SMALLEST, UP, DOWN);       \
+        return root <= least ? as_##F(multiple) : normal;                                      \
     }                                                                                          \
     /* Of the scaled vector; negative where only infinite parts count, and then of a vector with 1 for each of them. */ \
     COLD F polder_inverse_of_extremes(F sum, F x, F y, F z, F w) {                             \
@@ -35,8 +40,8 @@
         const F inverse = rsqrt(isinf(squares) ? infinite_parts : squares);                    \
         return isinf(squares) ? -inverse : inverse;                                            \
     }
-EXTREMES(float, int, 23, 86, FLT_MIN, 0x1p+86f, 0x1p-66f)
-EXTREMES(double, long, 52, 563, DBL_MIN, 0x1p+563, 0x1p-514)
+EXTREMES(float, int, 23, 86, FLT_MIN, 0x1p+86f, 0x1p-66f, 0x1p+63f)
+EXTREMES(double, long, 52, 563, DBL_MIN, 0x1p+563, 0x1p-514, 0x1p+511)
 
 // Vectors of zeros are usual: a point's distance to itself. One condition without branches, so that lanes skip all that only extremes need.
 #define IS_EXTREME(SUM, F, BITS, SMALLEST, ALL_BITS)                                                                       \
