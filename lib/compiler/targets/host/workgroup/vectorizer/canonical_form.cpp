@@ -1,5 +1,6 @@
 #include "canonical_form.h"
 
+#include "element_functions.h"
 #include "lane_types.h"
 #include "plain_operations.h"
 
@@ -63,6 +64,8 @@ private:
 
 void canonicalise(llvm::Function& function, ExplicitVectors vectors, llvm::FunctionAnalysisManager& analyses) {
     forget_lifetimes(function);
+    if (vectors == ExplicitVectors::split)
+        call_for_each_element(function);
     // Such as the comparison of all elements: a cast of a vector of bits.
     make_casts_plain(function, [&](const llvm::BitCastInst& cast) {
         return vectors == ExplicitVectors::split || !is_cast_lane_by_lane(cast);
