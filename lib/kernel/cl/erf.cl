@@ -5,6 +5,7 @@
 // (M. Shepherd, J. Laframboise, Chebyshev Approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity, 1981).
 #include "common.h"
 #include "fma.h"
+#include "looked_up.h"
 
 #define BODY "erf.inc"
 #define CORE "float_core.inc"
