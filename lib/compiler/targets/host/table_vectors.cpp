@@ -23,7 +23,7 @@ bool look_up_one(llvm::InsertElementInst& last, Permutes permutes) {
 }
 
 // With what only it uses.
-void erase_unused(llvm::Instruction& first) {
+void erase_with_operands(llvm::Instruction& first) {
     llvm::SmallSetVector<llvm::Instruction*, 16> candidates;
     candidates.insert(&first);
     while (!candidates.empty()) {
@@ -52,7 +52,7 @@ void look_up_vectors(llvm::Function& function, const llvm::TargetMachine& machin
         if (look_up_one(*last, permutes))
             useless.push_back(last);
     for (llvm::Instruction* const last : useless)
-        erase_unused(*last);
+        erase_with_operands(*last);
 }
 
 }  // namespace polder::compiler

@@ -15,7 +15,7 @@
 namespace polder::compiler::workgroup {
 namespace {
 
-void split(llvm::Function& function) {
+void split_elements(llvm::Function& function) {
     Analyses analyses;
     llvm::PassBuilder builder;
     analyses.register_all(builder);
@@ -48,7 +48,7 @@ llvm::Function& element_function_of(llvm::Function& of_vectors) {
     at.CreateRet(at.CreateExtractElement(call, uint64_t{0}));
     llvm::InlineFunctionInfo info;
     llvm::InlineFunction(*call, info);
-    split(*made);
+    split_elements(*made);
     return *made;
 }
 
