@@ -1,8 +1,10 @@
 // Numbers of blocks of neighbouring work-items, and places in them, as kernels with warps compute them.
 #include "workgroup_harness.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
+#include <tuple>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -102,6 +104,43 @@ TEST(ItemBlocks, OfAllSizesAndOffsets_AreRight) {
                 }
             }
     }
+}
+
+// A step of a bitonic sort in rows of 64: LLVM writes the row's beginning as a part of the id that was shifted up.
+constexpr const char* rows_of_four = R"(
+    kernel void k(global uint* data) {
+        const int t = get_global_id(0) % 64, row = get_global_id(0) / 64;
+        data += t + row * 256;
+        const uint a = data[0], b = data[64], c = data[128], d = data[192];
+        data[0] = min(a, c); data[128] = max(a, c); data[64] = min(b, d); data[192] = max(b, d);
+    })";
+
+TEST(ItemBlocks, ThatWereShiftedUp_AreRows) {
+    Compiled code(rows_of_four, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k", false, {}), "");
+    EXPECT_FALSE(has(code, "masked.gather")) << code.optimised();
+    EXPECT_FALSE(has(code, "masked.scatter")) << code.optimised();
+    EXPECT_TRUE(has(code, "llvm.umin.v16i32")) << code.optimised();
+}
+
+TEST(ItemBlocks, ThatWereShiftedUp_AreRight) {
+    std::vector<uint32_t> before(8192);
+    for (size_t i = 0; i < before.size(); ++i)
+        before[i] = static_cast<uint32_t>(i * 2654435761U >> 3);
+    Compiled program(rows_of_four);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible})
+        for (const uint64_t local : {20, 32, 48, 64, 100}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const uint64_t offset : {0, 5, 8, 16, 64}) {
+                const uint64_t items = 4 * local + 7;
+                std::vector<uint32_t> data = before, expected = before;
+                for (uint64_t id = offset; id < offset + items; ++id)
+                    for (const uint64_t at : {id % 64 + id / 64 * 256, id % 64 + id / 64 * 256 + 64})
+                        std::tie(expected[at], expected[at + 128]) = std::minmax({before[at], before[at + 128]});
+                program.run({1, {items, 1, 1}, {local, 1, 1}, {offset, 0, 0}}, Arguments().add(data.data()));
+                EXPECT_EQ(data, expected) << local << ", offset " << offset;
+            }
+        }
 }
 
 }  // namespace

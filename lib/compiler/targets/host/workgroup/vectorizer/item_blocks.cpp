@@ -89,6 +89,24 @@ bool is_of_launch(const llvm::Value& value) {
            llvm::all_of(instruction->operands(), [](const llvm::Use& operand) { return is_of_launch(*operand); });
 }
 
+// A number that was shifted up begins a block where the number before it begins a smaller one, as in `id << 4 & -65536`: LLVM makes this of
+// `(id / 4096) * 65536`. Bits that leave at the top are above all blocks.
+struct Unshifted {
+    llvm::Value* value = nullptr;
+    int64_t stride = 0;
+};
+
+std::optional<Unshifted> before_shift(const llvm::Value& number, int64_t stride) {
+    using namespace llvm::PatternMatch;
+    Unshifted before;
+    uint64_t bits = 0;
+    if (!match(&number, m_Shl(m_Value(before.value), m_ConstantInt(bits))) || bits > block_bits_max)
+        return std::nullopt;
+    before.stride = stride >> bits;
+    const bool is_whole = before.stride > 0 && before.stride << bits == stride;
+    return is_whole ? std::optional(before) : std::nullopt;
+}
+
 }  // namespace
 
 bool have_divisions_into_blocks(llvm::ArrayRef<llvm::BasicBlock*> code) {
@@ -130,8 +148,11 @@ std::optional<LaneShape> LaneShapes::in_block(llvm::BinaryOperator& op) {
 bool LaneShapes::assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block,
                                 bool must_be_positive) {
     llvm::Value* const base = base_of_low_bits(&number);
-    if (base == nullptr)
-        return false;
+    if (base == nullptr) {
+        const auto before = must_be_positive ? std::nullopt : before_shift(number, stride);
+        return before && of(before->value).is_strided() && of(before->value).stride == before->stride &&
+               assume_aligned(*before->value, before->stride, lanes_in_block, false);
+    }
     const OffsetBase split = without_offset(*base);
     const uint64_t offset = static_cast<uint64_t>(split.offset), step = static_cast<uint64_t>(stride);
     if (offset % (step * lanes_) != 0)

@@ -25,6 +25,16 @@ llvm::Value* of_structures(llvm::IRBuilder<>& builder, llvm::Value* mask, int64_
     return builder.CreateShuffleVector(mask, llvm::createReplicatedMask(static_cast<unsigned>(elements), lanes));
 }
 
+// The mask of `lanes` elements from number `begin` on, where structures of `step` elements lie side by side and each lane accesses the first `used` ones.
+llvm::Value* of_part(llvm::IRBuilder<>& builder, llvm::Value* mask, const LaneAccess& access, unsigned lanes,
+                     unsigned begin) {
+    const auto step = static_cast<unsigned>(access.step), used = static_cast<unsigned>(access.span + 1);
+    llvm::SmallVector<int> places;
+    for (unsigned place = begin; place < begin + lanes; ++place)
+        places.push_back(static_cast<int>(place % step < used ? place / step : lanes));
+    return builder.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), places);
+}
+
 unsigned elements_of_each(llvm::ArrayRef<llvm::Value*> values, unsigned lanes) {
     return llvm::cast<llvm::FixedVectorType>(values.front()->getType())->getNumElements() / lanes;
 }
@@ -111,11 +121,11 @@ bool LaneAccesses::has_masked_form(const llvm::Instruction& access) const {
 }
 
 // Whether lanes whose structures are side by side access them in the order of memory under a mask. Only with mask registers: the mask of the elements
-// would fill as many registers as the elements. Three elements have no whole number of registers.
+// would fill as many registers as the elements.
 bool LaneAccesses::has_masked_form_of_structures(const llvm::Instruction& instruction, const LaneAccess& access) const {
-    if (!access.is_certain || access.span + 1 != access.step || access.step > lane_structure_max ||
-        !llvm::isPowerOf2_64(static_cast<uint64_t>(access.step)) ||
-        (llvm::isa<llvm::StoreInst>(instruction) && !access.is_whole_group()))
+    if (!access.is_certain || access.step > lane_structure_max ||
+        (llvm::isa<llvm::StoreInst>(instruction) && !access.is_whole_group()) ||
+        (!access.is_one_access() && llvm::getLoadStoreType(&instruction)->isVectorTy()))
         return false;
     llvm::Type* type = of_lanes(*llvm::getLoadStoreType(&instruction), lanes_ * static_cast<unsigned>(access.step));
     return has_masked_form(instruction) &&
@@ -185,14 +195,23 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     const auto moved = [&](llvm::Value* from) {
         return builder.CreateShuffleVector(from, of_elements(places, elements_of_lane(*element)));
     };
+    llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
+    // All members of a group load the same elements, which LLVM does once. Inactive lanes have no value, as behind a gather.
+    if (mask != nullptr && !access.is_one_access()) {
+        llvm::SmallVector<llvm::Value*, lane_step_max> parts;
+        for (unsigned part = 0; part < static_cast<unsigned>(access.step); ++part)
+            parts.push_back(builder.CreateMaskedLoad(
+                type, builder.CreateGEP(element, begin, builder.getInt64(uint64_t{part} * lanes)), align,
+                of_part(builder, mask, access, lanes, part * lanes)));
+        return moved(llvm::concatenateVectors(builder, parts));
+    }
     // LLVM's targets make the best code of one load and one shuffle.
     if (access.span + 1 == access.step) {
-        llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
         type = of_lanes(*element, lanes * static_cast<unsigned>(access.step));
         if (mask == nullptr)
             return moved(builder.CreateAlignedLoad(type, begin, align));
         llvm::Value* const of_all = of_structures(builder, mask, access.step * elements_of_lane(*element), lanes);
-        return moved(builder.CreateMaskedLoad(type, begin, align, of_all, llvm::Constant::getNullValue(type)));
+        return moved(builder.CreateMaskedLoad(type, begin, align, of_all));
     }
     // The last part is moved down, so that it ends with the last element that is accessed.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);
@@ -238,13 +257,22 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>
 }
 
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
-                 unsigned lanes, llvm::Value* mask) {
+                 const LaneAccess& access, unsigned lanes, llvm::Value* mask) {
     const unsigned elements = elements_of_each(values, lanes);
     const auto step = static_cast<unsigned>(values.size());
     llvm::SmallVector<int, 64> sources;
     for (unsigned place = 0; place < step * lanes; ++place)
         sources.push_back(static_cast<int>(place % step * lanes + place / step));
     llvm::Value* all = llvm::concatenateVectors(builder, values);
+    if (mask != nullptr && !access.is_one_access()) {
+        llvm::Type* const element = values.front()->getType()->getScalarType();
+        for (unsigned part = 0; part < step; ++part)
+            builder.CreateMaskedStore(
+                builder.CreateShuffleVector(all, llvm::ArrayRef(sources).slice(size_t{part} * lanes, lanes)),
+                builder.CreateGEP(element, first, builder.getInt64(uint64_t{part} * lanes)), align,
+                of_part(builder, mask, access, lanes, part * lanes));
+        return;
+    }
     llvm::Value* const row = builder.CreateShuffleVector(all, of_elements(sources, elements));
     if (mask == nullptr)
         builder.CreateAlignedStore(row, first, align);

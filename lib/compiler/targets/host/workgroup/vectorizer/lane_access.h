@@ -40,6 +40,10 @@ struct LaneAccess {
 
     [[nodiscard]] bool is_consecutive() const { return step == 1; }
     [[nodiscard]] bool is_whole_group() const { return static_cast<int64_t>(group.size()) == step; }
+    // Whether the structures of all lanes are a whole number of registers, so that one access under a mask has them all.
+    [[nodiscard]] bool is_one_access() const {
+        return span + 1 == step && llvm::isPowerOf2_64(static_cast<uint64_t>(step));
+    }
 };
 
 // The accesses of one loop. Each block is examined once, so the blocks must not change while this object lives.
@@ -110,7 +114,7 @@ private:
 // Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member. `mask`: the lanes that store, where
 // the row takes it; null: all.
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
-                 unsigned lanes, llvm::Value* mask = nullptr);
+                 const LaneAccess& access, unsigned lanes, llvm::Value* mask = nullptr);
 
 // The lanes' values in the opposite order.
 [[nodiscard]] llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes);

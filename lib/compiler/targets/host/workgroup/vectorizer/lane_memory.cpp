@@ -234,7 +234,7 @@ void LaneCode::store_row(const LaneAccess& access, llvm::StoreInst& store, llvm:
         }
         const int64_t elements = elements_between(store, *access.group.front());
         llvm::Value* const front = builder_.CreateGEP(type, first, builder_.getInt64(static_cast<uint64_t>(elements)));
-        store_group(builder_, values, front, align, width_, mask);
+        store_group(builder_, values, front, align, access, width_, mask);
         return;
     }
     llvm::Value* value = vector(store.getValueOperand());

@@ -1,0 +1,98 @@
+// Structures of the lanes that a condition leaves active, accessed in the order of memory under a mask of their elements: three elements, and a part of
+// the elements. Two and four whole ones: SplitVectors.UnderMasks_StayInTheOrderOfMemory.
+#include "workgroup_harness.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+#include <vector>
+
+namespace polder::compiler::workgroup::test {
+namespace {
+
+using Ends = WorkGroupOptions::Ends;
+
+constexpr size_t items = 160;
+
+// Some lanes, one of few, all, none.
+std::vector<int> conditions(size_t round) {
+    std::vector<int> keys(items);
+    for (size_t i = 0; i < items; ++i)
+        keys[i] = round == 2 ? 1 : round == 3 ? 0 : static_cast<int>(i * 7 % (round == 0 ? 5 : 33) == 1);
+    return keys;
+}
+
+// A film's pixels: red, green, blue and weight of a sample are added to three colours.
+constexpr const char* pixels = R"(
+    kernel void k(global const int* keys, global const float* samples, global float* film) {
+        const size_t i = get_global_id(0);
+        if (keys[i] == 1) {
+            const float weight = samples[4 * i + 3];
+            if (weight > 0.0f) {
+                const float red = film[3 * i], green = film[3 * i + 1], blue = film[3 * i + 2];
+                const float r = samples[4 * i], g = samples[4 * i + 1], b = samples[4 * i + 2];
+                film[3 * i] = red + r * weight;
+                film[3 * i + 1] = green + g * weight;
+                film[3 * i + 2] = blue + b * weight;
+            }
+        }
+    })";
+
+TEST(MaskedStructures, OfThreeElements_StayInTheOrderOfMemory) {
+    Compiled program(pixels, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}), "");
+    EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
+}
+
+TEST(MaskedStructures, OfThreeElements_AreRight) {
+    Compiled program(pixels);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, Ends::ragged, lanes), "");
+        for (size_t round = 0; round < 4; ++round) {
+            const std::vector<int> keys = conditions(round);
+            std::vector<float> samples(4 * items), film(3 * items);
+            std::iota(samples.begin(), samples.end(), -300.0F);
+            std::iota(film.begin(), film.end(), 7.0F);
+            std::vector<float> expected = film;
+            for (size_t i = 0; i < items; ++i)
+                if (const float weight = samples[4 * i + 3]; keys[i] == 1 && weight > 0.0F)
+                    for (size_t c = 0; c < 3; ++c)
+                        expected[3 * i + c] += samples[4 * i + c] * weight;
+            program.run({1, {items, 1, 1}, {50, 1, 1}},
+                        Arguments().add(keys.data()).add(samples.data()).add(film.data()));
+            EXPECT_EQ(film, expected) << round;
+        }
+    }
+}
+
+// One of two, one of three, the first and last of three, the middle ones of four.
+constexpr const char* parts = R"(
+    kernel void k(global const int* keys, global const int* in, global int* out) {
+        const size_t i = get_global_id(0);
+        if (keys[i] == 1)
+            out[i] = in[2 * i + 1] + 3 * in[3 * i + 1] + 5 * in[3 * i + 600] + 7 * in[3 * i + 602] + 11 * in[4 * i + 1] + 13 * in[4 * i + 2];
+    })";
+
+TEST(MaskedStructures, WithUnusedElements_AreRight) {
+    Compiled code(parts, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k", true, {64, 1, 1}, Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_FALSE(has(code, "gather")) << code.optimised();
+    Compiled program(parts);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, Ends::ragged, lanes), "");
+        for (size_t round = 0; round < 4; ++round) {
+            const std::vector<int> keys = conditions(round);
+            std::vector<int> in(602 + 3 * items), out(items, -5), expected(items, -5);
+            std::iota(in.begin(), in.end(), -40);
+            for (size_t i = 0; i < items; ++i)
+                if (keys[i] == 1)
+                    expected[i] = in[2 * i + 1] + 3 * in[3 * i + 1] + 5 * in[3 * i + 600] + 7 * in[3 * i + 602] +
+                                  11 * in[4 * i + 1] + 13 * in[4 * i + 2];
+            program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(keys.data()).add(in.data()).add(out.data()));
+            EXPECT_EQ(out, expected) << round;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace polder::compiler::workgroup::test
