@@ -2,6 +2,7 @@
 // the elements. Two and four whole ones: SplitVectors.UnderMasks_StayInTheOrderOfMemory.
 #include "workgroup_harness.h"
 
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <vector>
@@ -91,6 +92,69 @@ TEST(MaskedStructures, WithUnusedElements_AreRight) {
             program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(keys.data()).add(in.data()).add(out.data()));
             EXPECT_EQ(out, expected) << round;
         }
+    }
+}
+
+// Each member is loaded and stored before the next one is loaded. The others load what they have stored, or a part of it.
+constexpr const char* changed_in_turns = R"(
+    kernel void scaled(global float* pixels, float scale) {
+        global float* pixel = pixels + 3 * get_global_id(0);
+        pixel[0] *= scale;
+        pixel[1] *= scale + pixel[2];
+        pixel[2] *= scale;
+    }
+    kernel void reread(global float* pixels, float scale) {
+        global float* pixel = pixels + 2 * get_global_id(0);
+        pixel[0] *= scale;
+        pixel[1] += ((global volatile float*)pixel)[0] + scale;
+    }
+    kernel void words(global int* pixels, int scale) {
+        global int* pixel = pixels + 2 * get_global_id(0);
+        pixel[0] *= scale;
+        pixel[1] += ((global short*)pixel)[1] + scale;
+    })";
+
+TEST(MaskedStructures, WhoseMembersChangeInTurns_StayInTheOrderOfMemory) {
+    Compiled program(changed_in_turns, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("scaled", true, {64, 1, 1}, Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
+}
+
+TEST(MaskedStructures, WhoseMembersChangeInTurns_AreRight) {
+    Compiled program(changed_in_turns);
+    std::vector<float> data(3 * items), expected(3 * items);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("scaled", false, {}, Ends::ragged, lanes), "");
+        std::iota(data.begin(), data.end(), -30.0F);
+        expected = data;
+        for (size_t i = 0; i < items; ++i) {
+            float* const pixel = &expected[3 * i];
+            pixel[0] *= 3;
+            pixel[1] *= 3 + pixel[2];
+            pixel[2] *= 3;
+        }
+        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
+        EXPECT_EQ(data, expected);
+        ASSERT_EQ(program.prepare("reread", false, {}, Ends::ragged, lanes), "");
+        std::iota(data.begin(), data.end(), -30.0F);
+        expected = data;
+        for (size_t i = 0; i < items; ++i) {
+            expected[2 * i] *= 3;
+            expected[2 * i + 1] += expected[2 * i] + 3;
+        }
+        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
+        EXPECT_EQ(data, expected);
+        ASSERT_EQ(program.prepare("words", false, {}, Ends::ragged, lanes), "");
+        std::vector<int> whole(2 * items), expected_whole;
+        std::iota(whole.begin(), whole.end(), 30000);
+        expected_whole = whole;
+        for (size_t i = 0; i < items; ++i) {
+            expected_whole[2 * i] *= 7;
+            expected_whole[2 * i + 1] += static_cast<int16_t>(expected_whole[2 * i] >> 16) + 7;
+        }
+        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(whole.data()).add(7));
+        EXPECT_EQ(whole, expected_whole);
     }
 }
 

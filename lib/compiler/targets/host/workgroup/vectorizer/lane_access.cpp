@@ -35,6 +35,33 @@ llvm::Value* of_part(llvm::IRBuilder<>& builder, llvm::Value* mask, const LaneAc
     return builder.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), places);
 }
 
+// Whether all the stores of a block may happen where the last one is: only loads of other places of the same lane's structure stand between them.
+bool may_wait_for_last(llvm::ArrayRef<llvm::Instruction*> stores) {
+    const auto before = [](const llvm::Instruction* a, const llvm::Instruction* b) { return a->comesBefore(b); };
+    const auto [first, last] = std::minmax_element(stores.begin(), stores.end(), before);
+    const auto bytes_of = [](const llvm::Instruction& access) {
+        return static_cast<int64_t>(
+            access.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access)).getFixedValue());
+    };
+    llvm::SmallVector<const llvm::Instruction*, 4> waiting;
+    const auto is_other_place = [&](const llvm::Instruction& load) {
+        const Place from = place_of(load);
+        return llvm::all_of(waiting, [&](const llvm::Instruction* store) {
+            const Place to = place_of(*store);
+            return from.base == to.base &&
+                   (from.offset + bytes_of(load) <= to.offset || to.offset + bytes_of(*store) <= from.offset);
+        });
+    };
+    for (const llvm::Instruction* at = *first; at != *last; at = at->getNextNode()) {
+        if (llvm::is_contained(stores, at))
+            waiting.push_back(at);
+        else if (at->mayReadOrWriteMemory() && !at->hasMetadata(llvm::LLVMContext::MD_invariant_load) &&
+                 !(llvm::isa<llvm::LoadInst>(at) && is_simple_access(*at) && is_other_place(*at)))
+            return false;
+    }
+    return true;
+}
+
 unsigned elements_of_each(llvm::ArrayRef<llvm::Value*> values, unsigned lanes) {
     return llvm::cast<llvm::FixedVectorType>(values.front()->getType())->getNumElements() / lanes;
 }
@@ -71,8 +98,10 @@ void LaneAccesses::find_group(llvm::Instruction& instruction, LaneAccess& access
         latest = std::max(latest, number);
         group.push_back(member->access);
     }
-    // A group's stores are emitted at the position of the last one, so there must be no other access between them.
-    if (is_store && latest - earliest >= group.size())
+    // A group's stores are emitted at the position of the last one.
+    constexpr size_t between_max = 16;
+    if (const size_t others = is_store ? latest - earliest + 1 - group.size() : 0;
+        others > between_max || (others > 0 && !may_wait_for_last(group)))
         return;
     access.member = (offset - first->offset) / element_bytes;
     access.span = (end[-1].offset - first->offset) / element_bytes;
