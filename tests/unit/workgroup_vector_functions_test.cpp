@@ -101,6 +101,55 @@ TEST(VectorFunctions, HaveAFormWithAMaskAndOneWithout) {
     EXPECT_GE(count(module, "mul <16 x i32>"), 2U) << module;
 }
 
+// For a `break` out of a block with variables, optimizing Clang writes a switch with an end that is unreachable, as written here.
+TEST(VectorFunctions, MayHaveEndsThatAreUnreachable) {
+    constexpr uint32_t n = 128;
+    constexpr const char* breaking = R"(
+        uint called_sum(global const uint* text, uint length) {
+            uint sum = 0;
+            while (length) {
+                uint part[4];
+                for (uint k = 0; k < 4; ++k) part[k] = text[k] * 2654435761u;
+                for (uint k = 0; k < 4 && k < length; ++k) sum = rotate(sum, 5u) ^ part[(sum >> k) & 3];
+                uint way = 0;
+                if (length <= 4) {
+                    sum += length;
+                    way = 2;
+                }
+                switch (way) {
+                case 0: break;
+                case 2: return sum;
+                default: __builtin_unreachable();
+                }
+                length -= 4;
+                text += 4;
+            }
+            return sum;
+        }
+        kernel void k(global const uint* texts, global const uint* lengths, global uint* out) {
+            const size_t i = get_global_id(0);
+            out[i] = called_sum(texts + 12 * i, lengths[i]);
+        })";
+    std::vector<uint32_t> texts(size_t{12} * n), lengths(n), expected(n);
+    for (uint32_t i = 0; i < texts.size(); ++i)
+        texts[i] = i * 2246822519U;
+    for (uint32_t i = 0; i < n; ++i) {
+        lengths[i] = i * 5 % 13;
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < lengths[i]; ++k)
+            sum = (sum << 5 | sum >> 27) ^ (texts[size_t{12} * i + k / 4 * 4 + ((sum >> k % 4) & 3)] * 2654435761U);
+        expected[i] = sum + (lengths[i] > 0 ? (lengths[i] - 1) % 4 + 1 : 0);
+    }
+    Compiled program(breaking, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_TRUE(program.result().lanes.serial_calls.empty());
+    if (!runs_here(processor_with_512_bits))
+        GTEST_SKIP() << "the processor has no AVX-512";
+    std::vector<uint32_t> out(n);
+    program.run({1, {n, 1, 1}, {64, 1, 1}}, Arguments().add(texts.data()).add(lengths.data()).add(out.data()));
+    EXPECT_EQ(out, expected);
+}
+
 // Structures by value, results in memory, bytes, doubles, pointers that differ by a step, by nothing and by other numbers, no result.
 TEST(VectorFunctions, TakeEveryKindOfParameter) {
     constexpr uint32_t n = 96;

@@ -52,10 +52,12 @@ bool is_plain(const llvm::Function& function) {
     return llvm::all_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
         const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
         return !instruction.isAtomic() && !instruction.isVolatile() &&
-               !llvm::isa<llvm::IndirectBrInst, llvm::InvokeInst, llvm::UnreachableInst>(instruction) &&
+               !llvm::isa<llvm::IndirectBrInst, llvm::InvokeInst>(instruction) &&
                (call == nullptr || is_plain_call(*call));
     });
 }
+
+bool ends_unreachably(const llvm::BasicBlock& block) { return llvm::isa<llvm::UnreachableInst>(block.getTerminator()); }
 
 bool has_plain_parameters(const llvm::Function& function) {
     const llvm::DataLayout& layout = function.getDataLayout();
@@ -121,7 +123,8 @@ bool become_plain(llvm::Function& function, llvm::TargetMachine* target) {
         return false;
     }
     simplify_body(function, target);
-    return is_plain(function);
+    // Before, Clang's switch behind a `break` out of a block with variables has such an end.
+    return is_plain(function) && llvm::none_of(function, ends_unreachably);
 }
 
 void mark(llvm::Function& function, unsigned register_words) {
