@@ -144,7 +144,7 @@ TEST(PrivateArrays, OfElementsOfEachSize_AreRight) {
     expect_right_elements<double>("double");
 }
 
-// Bytes that are read as words, and words whose parts are written, stay side by side.
+// Bytes that are read as words, and words whose parts are written: an element is a word.
 TEST(PrivateArrays, OfSeveralSizes_AreRight) {
     Compiled program(R"(
         kernel void k(global uint* out, int n) {
@@ -180,6 +180,78 @@ TEST(PrivateArrays, OfSeveralSizes_AreRight) {
         std::ranges::fill(out, 0U);
         program.run({1, {items, 1, 1}, {16, 1, 1}}, Arguments().add(out.data()).add(int{rounds}));
         EXPECT_EQ(out, expected);
+    }
+}
+
+// A text whose bytes are put together in words, as hashes do it.
+TEST(PrivateArrays, WithPartsOfWordsAtOneIndexForAllLanes_AreRows) {
+    Compiled program(R"(
+        kernel void k(global const uchar* in, global uint* out, int n) {
+            uint words[16];
+            uchar* bytes = (uchar*)words;
+            uint sum = get_global_id(0);
+            for (int i = 0; i < n; ++i) {
+                bytes[i & 63] = in[i] + (uchar)sum;
+                if ((i & 63) == 63)
+                    for (int j = 0; j < n % 16; ++j) sum = rotate(sum, 5u) ^ words[j] + bytes[(j * 7 + n) & 63];
+            }
+            out[get_global_id(0)] = sum;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0) << program.result().lanes.reason;
+    for (const char* const access : {"masked.gather", "masked.scatter"})
+        EXPECT_FALSE(has(program, access)) << program.optimised();
+}
+
+// Parts of words of 4 and 8 bytes, of each size, with and without a mask, at one index for all work-items and at one of each.
+TEST(PrivateArrays, WithPartsOfWords_AreRight) {
+    constexpr size_t items = 70;
+    constexpr int rounds = 75;
+    constexpr const char* parts = R"(
+        kernel void k(global const ulong* in, global ulong* out, int n) {
+            union { uchar bytes[64]; ushort halves[32]; uint words[16]; float numbers[16]; ulong longs[WORDS]; } u;
+            const uint id = get_global_id(0);
+            for (int i = 0; i < 16; ++i) u.words[i] = (uint)in[i] * (id + 1);
+            ulong sum = 0;
+            for (int i = 0; i < n; ++i) {
+                const uint own = (id * 7 + i * 5);
+                u.bytes[own & 63] += (uchar)in[i];
+                u.halves[i & 31] = (ushort)(in[i] + sum);
+                if (own % 3 == 1) {
+                    u.bytes[(i * 11) & 63] ^= (uchar)sum;
+                    u.words[(own >> 1) & 15] -= (uint)(sum >> 7);
+                    sum = sum * 31 + u.halves[(own >> 2) & 31];
+                }
+                if (own % 5 < 2 && i > n - 9) u.numbers[(uint)in[i] & 15] = (float)(own & 1023);
+                sum = sum * 31 + u.bytes[i & 63] + u.halves[own & 31] * 3ul + u.words[(i * 3) & 15] * 7ul + LONG;
+            }
+            out[id] = sum;
+        })";
+    std::vector<uint64_t> in(rounds), out(items);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = (i + 1) * 0x9e3779b97f4a7c15U;
+    for (const bool with_longs : {false, true}) {
+        const std::string defines = with_longs
+                                        ? "#define WORDS 8\n#define LONG u.longs[i & 7] + u.longs[(own >> 3) & 7]\n"
+                                        : "#define WORDS 1\n#define LONG 0\n";
+        std::vector<uint64_t> expected;
+        for (const std::string processor : processors) {
+            if (!runs_here(processor))
+                continue;
+            Compiled program(defines + parts, processor);
+            for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+                ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+                for (const uint64_t local : {uint64_t{33}, uint64_t{70}}) {
+                    std::ranges::fill(out, 0U);
+                    program.run({1, {items, 1, 1}, {local, 1, 1}},
+                                Arguments().add(in.data()).add(out.data()).add(int{rounds}));
+                    if (expected.empty())
+                        expected = out;  // of work-items that run one after the other
+                    EXPECT_EQ(out, expected) << processor << ' ' << local;
+                }
+            }
+        }
     }
 }
 

@@ -179,6 +179,13 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     LaneAccess access;
     LaneShape shape = shapes_.of(address);
+    if (shapes_.privates().word_of(instruction) != 0) {  // the words of all lanes are a row
+        access.step = 1;
+        access.stride = shape.stride;
+        access.is_certain = access.takes_mask = true;
+        access.group = {&instruction};
+        return shape.is_strided() ? std::optional(access) : std::nullopt;
+    }
     access.is_certain = shape.is_strided();
     if (!access.is_certain)
         shape = guesses_.of(address);

@@ -13,7 +13,6 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>
-#include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
 
@@ -215,28 +214,6 @@ llvm::Value* LaneCode::dummy(llvm::Align align) {
     return dummy_;
 }
 
-// An address in an interleaved array: each part of the offset is multiplied by the number of lanes.
-llvm::Value* LaneCode::emit_interleaved(llvm::GetElementPtrInst& address,
-                                        llvm::function_ref<llvm::Value*(llvm::Value*)> form) {
-    const llvm::DataLayout& layout = function_.getDataLayout();
-    const uint64_t scale = plan_.privates.scale(&address);
-    llvm::Value* result = form(address.getPointerOperand());
-    for (auto part = llvm::gep_type_begin(address); part != llvm::gep_type_end(address); ++part) {
-        if (llvm::StructType* const structure = part.getStructTypeOrNull()) {
-            const auto member = static_cast<unsigned>(llvm::cast<llvm::ConstantInt>(part.getOperand())->getZExtValue());
-            const uint64_t offset = layout.getStructLayout(structure)->getElementOffset(member).getFixedValue();
-            result = builder_.CreateGEP(builder_.getInt8Ty(), result, builder_.getInt64(offset * scale));
-            continue;
-        }
-        if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(part.getOperand()); constant && constant->isZero())
-            continue;
-        auto* const row =
-            llvm::ArrayType::get(builder_.getInt8Ty(), part.getSequentialElementStride(layout).getFixedValue() * scale);
-        result = builder_.CreateGEP(row, result, form(part.getOperand()));
-    }
-    return result;
-}
-
 llvm::Value* LaneCode::emit_vector(llvm::Instruction& instruction, llvm::Value* mask) {
     if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
         address && plan_.privates.scale(address) > 1)
@@ -305,12 +282,9 @@ void LaneCode::emit_call(llvm::Instruction& instruction, llvm::Value* mask) {
         vectors_[call] = emit_intrinsic(*call, id);
         return;
     }
-    // A memset of an interleaved array fills the copies of all lanes at once; PrivateVariables allows it only outside of masked blocks.
     if (auto* filling = llvm::dyn_cast<llvm::MemSetInst>(&instruction);
         filling && plan_.privates.scale(filling->getRawDest()) > 1) {
-        const uint64_t bytes = llvm::cast<llvm::ConstantInt>(filling->getLength())->getZExtValue();
-        builder_.CreateMemSet(scalar(filling->getRawDest()), filling->getValue(), bytes * width_,
-                              filling->getDestAlign());
+        fill_interleaved(*filling, mask);
         return;
     }
     if (is_call_for_lanes(instruction, width_)) {

@@ -81,9 +81,23 @@ private:
     llvm::Instruction* clone_for_all(const llvm::Instruction& instruction);
     void make_harmless(llvm::Instruction& copy, llvm::Value* mask);
     llvm::Value* dummy(llvm::Align align);
-    llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address,
-                                  llvm::function_ref<llvm::Value*(llvm::Value*)> form);
     llvm::Value* emit_vector(llvm::Instruction& instruction, llvm::Value* mask);
+    // Interleaved private arrays (interleaved_arrays.cpp)
+    using Form = llvm::function_ref<llvm::Value*(llvm::Value*)>;
+    llvm::Value* emit_interleaved(llvm::GetElementPtrInst& address, Form form);
+    void fill_interleaved(llvm::MemSetInst& filling, llvm::Value* mask);
+    llvm::Value* offset_in_copy(const llvm::Value* address, llvm::Type& type, Form form);
+    // One part for each lane, `shift` bits above the beginning of a word.
+    struct PartsOfWords {
+        llvm::Type* words = nullptr;  // of all lanes
+        llvm::Value* row = nullptr;  // the address of the words; null where they are apart
+        llvm::Value *each_word = nullptr,
+                    *each = nullptr;  // else vectors of the addresses of the words and of the parts
+        llvm::Value* shift = nullptr;
+    };
+    PartsOfWords parts_of_words(llvm::Value& address, uint64_t word_bytes, llvm::Value* mask);
+    llvm::Value* load_part_of_word(llvm::LoadInst& load, uint64_t word_bytes, llvm::Value* mask);
+    void store_part_of_word(llvm::StoreInst& store, uint64_t word_bytes, llvm::Value* mask);
     // Explicit vectors (lane_vectors.cpp)
     llvm::Value* repeated(llvm::Value* numbers, const llvm::Type& type);
     llvm::Value* splat(llvm::Value* value);

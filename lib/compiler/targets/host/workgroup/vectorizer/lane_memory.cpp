@@ -53,6 +53,8 @@ bool is_from_table_of_bytes(const llvm::Type& type, const llvm::Value& address, 
 llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     if (const auto found = loaded_before_.find(&load); found != loaded_before_.end())
         return found->second;
+    if (const uint64_t word = plan_.privates.word_of(load); word != 0)
+        return load_part_of_word(load, word, mask);
     if (const ConstantTable* const table = accesses_.table_of(load))
         return look_up(builder_, *table, *vector(table->index), *load.getType());
     const std::optional<LaneAccess> access = accesses_.of(load);
@@ -114,6 +116,10 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
 }
 
 void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
+    if (const uint64_t word = plan_.privates.word_of(store); word != 0) {
+        store_part_of_word(store, word, mask);
+        return;
+    }
     llvm::Value* to = store.getPointerOperand();
     if (shapes_.of(to).is_uniform()) {
         store_once(store, mask);

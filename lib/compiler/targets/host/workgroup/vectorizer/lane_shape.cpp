@@ -415,6 +415,9 @@ LaneShape LaneShapes::address(llvm::GetElementPtrInst& gep) {
             return varying;
         if (index.is_uniform())
             continue;
+        // A part of a word is not as far from the next one as a word.
+        if (privates_.is_in_words(&gep))
+            return varying;
         // InstCombine has extended indices to 64 bits. A narrower one would be extended here, without a proof that it is exact.
         if (at.getOperand()->getType()->getIntegerBitWidth() < 64)
             return varying;

@@ -84,6 +84,7 @@ public:
                Certainty certainty = Certainty::certain, unsigned lanes = 0, Increments increments = Increments::any);
 
     [[nodiscard]] LaneShape of(const llvm::Value* value) const;
+    [[nodiscard]] const PrivateVariables& privates() const { return privates_; }
     // A base whose sums with `stride` times the index must not overflow 32 bits in any work-item; else shapes are wrong.
     // (A 64-bit base that is truncated: all sums must be below 2^31.)
     struct SmallBase {

@@ -1,6 +1,7 @@
-// Where the lanes of a loop keep their private variables: each lane has a copy. The copies of an array are interleaved where its elements
-// have one size: element 0 of all lanes, then element 1 of all lanes, and so on. An index that is the same for all lanes is then one
-// access to neighbouring elements, and LLVM can keep elements at constant indices in registers.
+// Where the lanes of a loop keep their private variables: each lane has a copy. The copies of an array are interleaved where possible:
+// element 0 of all lanes, then element 1 of all lanes, and so on. An index that is the same for all lanes is then one
+// access to neighbouring elements, and LLVM can keep elements at constant indices in registers. Where numbers of several sizes are accessed, as in the
+// state of a hash whose words are also bytes, an element is a word: a number of the largest size. Smaller ones are parts of words (interleaved_arrays.cpp).
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,10 @@ public:
     [[nodiscard]] uint64_t stride(const llvm::Value* variable) const { return strides_.lookup(variable); }
     [[nodiscard]] uint64_t bytes_of_all_lanes(const llvm::AllocaInst& variable) const;
     [[nodiscard]] llvm::Align alignment(const llvm::AllocaInst& variable) const;
+    // In an array of words: the size of a word in bytes, where `access` loads or stores a part of one; else 0.
+    [[nodiscard]] uint64_t word_of(const llvm::Instruction& access) const;
+    // Whether `address` is one in an array of words.
+    [[nodiscard]] bool is_in_words(const llvm::Value* address) const { return words_.contains(address); }
     // The factor for an offset that is added to `address`.
     [[nodiscard]] unsigned scale(const llvm::Value* address) const {
         return interleaved_.contains(address) ? lanes_ : 1;
@@ -37,6 +42,8 @@ private:
     unsigned lanes_;
     llvm::DenseMap<const llvm::Value*, uint64_t> strides_;
     llvm::SmallPtrSet<const llvm::Value*, 16> interleaved_;  // variables, and addresses in them
+    llvm::DenseMap<const llvm::Value*, uint64_t>
+        words_;  // the size of a word, by variables that are arrays of words, and addresses in them
 };
 
 }  // namespace polder::compiler::workgroup
