@@ -77,7 +77,14 @@ public:
             llvm::Value* offset = invariant_load(builder_.getInt64Ty(), address, slot.offset);
             return cast(byte_address(function_.getArg(abi::local_memory), offset), parameter.getType());
         }
-        return invariant_load(parameter.getType(), address, slot.offset);
+        llvm::LoadInst* const value = invariant_load(parameter.getType(), address, slot.offset);
+        // Copies of bytes look for words. More than that could only make accesses fail for programs that have more luck than alignment.
+        constexpr uint64_t word = 4;
+        if (const auto alignment = parameter.getParamAlign(); alignment && parameter.getType()->isPointerTy())
+            value->setMetadata(llvm::LLVMContext::MD_align,
+                               llvm::MDNode::get(value->getContext(), llvm::ConstantAsMetadata::get(builder_.getInt64(
+                                                                          std::min(alignment->value(), word)))));
+        return value;
     }
 
     llvm::Value* local_variable(uint64_t offset, llvm::Type* pointer) {
@@ -168,7 +175,7 @@ private:
     llvm::Value* byte_address(llvm::Value* base, llvm::Value* offset) {
         return builder_.CreateInBoundsGEP(builder_.getInt8Ty(), base, offset);
     }
-    llvm::Value* invariant_load(llvm::Type* type, llvm::Value* address, uint64_t offset) {
+    llvm::LoadInst* invariant_load(llvm::Type* type, llvm::Value* address, uint64_t offset) {
         const llvm::Align alignment = llvm::commonAlignment(llvm::Align(abi::args_alignment), offset);
         llvm::LoadInst* load = builder_.CreateAlignedLoad(type, address, alignment);
         load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(load->getContext(), {}));

@@ -4,11 +4,13 @@
 
 #include "accumulators.h"
 #include "analyses.h"
+#include "byte_copies.h"
 #include "counter_widths.h"
 #include "invariant_places.h"
 #include "narrow_counters.h"
 #include "natural_loops.h"
 #include "private_arrays.h"
+#include "private_indices.h"
 #include "search_loops.h"
 #include "single_iterations.h"
 #include "warp_loops.h"
@@ -102,6 +104,8 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(ComputeExitValues());
     small.addPass(SimplifyCounters());
     small.addPass(llvm::LoopDeletionPass());
+    small.addPass(CopyByWords());
+    small.addPass(IndexPrivateArrays());
     small.addPass(KeepWarpLoops());
     small.addPass(MoveInvariantPlaces());
     small.addPass(UnrollForPrivateArrays());
