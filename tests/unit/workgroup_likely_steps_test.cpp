@@ -147,6 +147,44 @@ TEST(LikelySteps, ReadsOfMirroredNeighbours_AreUnrolled) {
     EXPECT_GE(count(program, "\ntogether"), 9U) << program.optimised();
 }
 
+// The lower bits of a sum: the first lane's alone are compared, in the loop and, for a gather, nothing else.
+TEST(LikelySteps, RemaindersByPowersOfTwo_AreOneQuestion) {
+    const auto source = [](const std::string& type, const std::string& guard, const std::string& place) {
+        return "kernel void k(global const int* in, global int* out, int shift) {\n    " + type +
+               " i = get_global_id(0);\n    " + guard + "out[i] = in[" + place + "];\n}";
+    };
+    const std::vector<int> in = [] {
+        std::vector<int> numbers(1024);
+        std::iota(numbers.begin(), numbers.end(), 1000);
+        return numbers;
+    }();
+    for (const char* type : {"int", "uint", "size_t"})
+        for (const bool is_guarded : {false, true})
+            for (const int factor : {1, -1}) {
+                const std::string place = factor > 0 ? "(i + shift) & 1023" : "(shift - i) & 1023";
+                const std::string text = source(type, is_guarded ? "if (i >= 3 && i % 5 != 2) " : "", place);
+                Compiled program(text, processor_with_512_bits);
+                ASSERT_EQ(program.prepare("k"), "");
+                EXPECT_TRUE(has(program, "\ntogether")) << program.optimised();
+                if (!is_guarded) {
+                    EXPECT_FALSE(matches_pattern(program, "icmp \\w+ <\\d+ x (ptr|i32|i64)>"))
+                        << text << program.optimised();
+                }
+                Compiled here(text);
+                ASSERT_EQ(here.prepare("k"), "");
+                for (const int shift : {0, 1, 17, 1007, 1008, 1009, 1023, -1, -30, INT32_MAX - 100, INT32_MIN + 30}) {
+                    std::vector<int> out(likely_items, -1), expected(likely_items, -1);
+                    for (int i = 0; i < likely_items; ++i)
+                        if (!is_guarded || (i >= 3 && i % 5 != 2))
+                            expected[static_cast<size_t>(i)] =
+                                in[(static_cast<uint32_t>(shift) + static_cast<uint32_t>(factor * i)) & 1023];
+                    here.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}},
+                             Arguments().add(in.data()).add(out.data()).add(shift));
+                    EXPECT_EQ(out, expected) << text << shift;
+                }
+            }
+}
+
 // Bounds of the whole range and small ones; numbers that wrap around from the largest to the smallest; under a guard, too.
 TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     for (const bool is_guarded : {false, true}) {

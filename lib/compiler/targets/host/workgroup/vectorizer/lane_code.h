@@ -135,6 +135,7 @@ private:
     std::optional<LikelyStep> likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask);
     std::optional<LikelyStep> likely_offset(llvm::BinaryOperator& operation, llvm::Value* mask);
     std::optional<LikelyStep> likely_low_bits(llvm::BinaryOperator& operation, llvm::Value* mask);
+    std::optional<LikelyStep> likely_remainder(llvm::BinaryOperator& operation, llvm::Value* mask);
     std::optional<LikelyStep> likely_choice(llvm::SelectInst& choice, llvm::Value* mask);
     std::optional<LikelyStep> likely_bounded(llvm::Value* value);
     std::optional<LikelyStep> likely_number(llvm::Value* number, llvm::Value* mask);

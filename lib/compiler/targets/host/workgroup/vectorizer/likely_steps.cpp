@@ -1,6 +1,7 @@
 // Checks at run time that addresses are a likely step apart. The addresses themselves are compared only where nothing simpler is enough:
 // - a sum of 32 bits that is extended, or the lower half of one of 64: one comparison of the first lane's number excludes that any lane's wraps
 //   around;
+// - the lower bits of a sum, as in `(id + 5) & 63`: one comparison of the first lane's bits;
 // - a number of 32 bits that is held within bounds: the first or last lane's number is compared with them;
 // - a number that was computed in floating point, such as a coordinate: whether it is a row for all work-items is asked once before the loop
 //   (row_ends.h), and for the lanes only where it is none;
@@ -86,8 +87,10 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_offset(llvm::BinaryOperator
 std::optional<LaneCode::LikelyStep> LaneCode::likely_low_bits(llvm::BinaryOperator& operation, llvm::Value* mask) {
     constexpr unsigned low = 32, whole = 64;
     const auto* const kept = llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1));
-    if (asks_for_whole_row_ || !operation.getType()->isIntegerTy(whole) || !kept || !kept->getValue().isMask(low))
+    if (asks_for_whole_row_ || !operation.getType()->isIntegerTy(whole) || !kept)
         return std::nullopt;
+    if (!kept->getValue().isMask(low))
+        return likely_remainder(operation, mask);
     auto number = likely_step(operation.getOperand(0), mask);
     if (!number || number->stride <= 0 || number->stride > stride_max)
         return std::nullopt;
@@ -113,6 +116,30 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_low_bits(llvm::BinaryOperat
         builder_.CreateAnd(builder_.CreateICmpSLE(number->first, limit),
                            builder_.CreateIsNull(builder_.CreateAnd(bits, bits_of_negative)));
     number->condition = both_conditions(number->condition, condition);
+    return number;
+}
+
+// A number modulo a power of two has the number's step unless it wraps around between the first lane and the last one.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_remainder(llvm::BinaryOperator& operation, llvm::Value* mask) {
+    llvm::Value* const of = operation.getOperand(0);
+    const auto* const kept = llvm::dyn_cast<llvm::ConstantInt>(operation.getOperand(1));
+    if (operation.getOpcode() != llvm::Instruction::And || !kept || !kept->getValue().isMask())
+        return std::nullopt;
+    auto number = operation.getType()->isIntegerTy(32) ? likely_number(of, mask) : likely_step(of, mask);
+    if (!number || number->stride == 0 || std::abs(number->stride) > stride_max)
+        return std::nullopt;
+    const int64_t distance = distance_of_last(number->stride);
+    if (kept->getValue().ult(static_cast<uint64_t>(std::abs(distance))))
+        return std::nullopt;
+    // Of an inactive lane it may be poison.
+    llvm::Value* const whole = mask != nullptr ? builder_.CreateFreeze(number->first) : number->first;
+    number->first = builder_.CreateAnd(whole, operation.getOperand(1));
+    const auto limit = [&](uint64_t value) { return llvm::ConstantInt::get(operation.getType(), value); };
+    llvm::Value* const is_row =
+        distance > 0
+            ? builder_.CreateICmpULE(number->first, limit(kept->getZExtValue() - static_cast<uint64_t>(distance)))
+            : builder_.CreateICmpUGE(number->first, limit(static_cast<uint64_t>(-distance)));
+    number->condition = both_conditions(number->condition, is_row);
     return number;
 }
 
@@ -220,6 +247,11 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_number(llvm::Value* number,
     const LaneShape shape = certain.is_strided() ? certain : accesses_.guess_of(*number);
     if (!shape.is_strided())
         return std::nullopt;
+    // The numbers of inactive lanes, which often wrap around, are not compared below.
+    const bool asks_first = mask == nullptr && !certain.is_strided();
+    auto* const operation = asks_first ? llvm::dyn_cast<llvm::BinaryOperator>(number) : nullptr;
+    if (auto remainder = operation ? likely_remainder(*operation, mask) : std::nullopt)
+        return remainder;
     llvm::Value* first =
         certain.is_strided() ? scalar(number) : builder_.CreateExtractElement(vector(number), uint64_t{0});
     // Of an inactive lane, or of one that a choice excludes, it may be poison.
