@@ -448,5 +448,28 @@ TEST(Rows, IndicesOneBelowACutSum_AreRight) {
     }
 }
 
+// LLVM would not find that the loads for the four members are the same.
+TEST(Structures, UnderAMask_AreLoadedOnce) {
+    constexpr const char* source = "kernel void k(global float4* a, int n) {\n"
+                                   "    local float4 all[256];\n    int l = get_local_id(0);\n    all[l] = a[l];\n"
+                                   "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                                   "    if (l < n) all[l] = fmax(all[l], all[l + n]);\n"
+                                   "    barrier(CLK_LOCAL_MEM_FENCE);\n    a[l] = all[l];\n}";
+    Compiled wide(source, processor_with_512_bits);
+    ASSERT_EQ(wide.prepare("k"), "");
+    EXPECT_EQ(count(wide, "call <64 x float> @llvm.masked.load"), 2U) << wide.optimised();
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    for (const int n : {0, 1, 5, 16, 23, 32}) {
+        std::vector<float> a(size_t{64} * 4), expected(a.size());
+        for (size_t i = 0; i < a.size(); ++i)
+            expected[i] = a[i] = static_cast<float>((i * 37) % 101);
+        for (size_t i = 0; i < static_cast<size_t>(n) * 4; ++i)
+            expected[i] = std::max(a[i], a[i + static_cast<size_t>(n) * 4]);
+        program.run({1, {64, 1, 1}, {64, 1, 1}}, Arguments().add(a.data()).add(n));
+        EXPECT_EQ(a, expected) << n;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

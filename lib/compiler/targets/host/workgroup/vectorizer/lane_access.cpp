@@ -211,8 +211,27 @@ int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction&
     return (place_of(to).offset - place_of(from).offset) / bytes;
 }
 
+llvm::Value* load_structures_under_mask(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
+                                        llvm::Value* first, unsigned lanes, llvm::Value* mask) {
+    llvm::Type* const element = load.getType();
+    const llvm::Align align = commonAlignment(load.getAlign(), load.getDataLayout().getTypeStoreSize(element));
+    const auto step = static_cast<unsigned>(access.step);
+    llvm::Value* const begin =
+        builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
+    // Inactive lanes have no value, as behind a gather.
+    if (access.is_one_access())
+        return builder.CreateMaskedLoad(of_lanes(*element, lanes * step), begin, align,
+                                        of_structures(builder, mask, access.step * elements_of_lane(*element), lanes));
+    llvm::SmallVector<llvm::Value*, lane_step_max> parts;
+    for (unsigned part = 0; part < step; ++part)
+        parts.push_back(builder.CreateMaskedLoad(
+            of_lanes(*element, lanes), builder.CreateGEP(element, begin, builder.getInt64(uint64_t{part} * lanes)),
+            align, of_part(builder, mask, access, lanes, part * lanes)));
+    return llvm::concatenateVectors(builder, parts);
+}
+
 llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
-                            llvm::Value* first, unsigned lanes, llvm::Value* mask) {
+                            llvm::Value* first, unsigned lanes, llvm::Value* structures) {
     llvm::Type* element = load.getType();
     const int64_t width = lanes;
     llvm::Type* type = of_lanes(*element, lanes);
@@ -231,23 +250,13 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     const auto moved = [&](llvm::Value* from) {
         return builder.CreateShuffleVector(from, of_elements(places, elements_of_lane(*element)));
     };
-    llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
-    // All members of a group load the same elements, which LLVM does once. Inactive lanes have no value, as behind a gather.
-    if (mask != nullptr && !access.is_one_access()) {
-        llvm::SmallVector<llvm::Value*, lane_step_max> parts;
-        for (unsigned part = 0; part < static_cast<unsigned>(access.step); ++part)
-            parts.push_back(builder.CreateMaskedLoad(
-                type, builder.CreateGEP(element, begin, builder.getInt64(uint64_t{part} * lanes)), align,
-                of_part(builder, mask, access, lanes, part * lanes)));
-        return moved(llvm::concatenateVectors(builder, parts));
-    }
+    if (structures != nullptr)
+        return moved(structures);
     // LLVM's targets make the best code of one load and one shuffle.
     if (access.span + 1 == access.step) {
         type = of_lanes(*element, lanes * static_cast<unsigned>(access.step));
-        if (mask == nullptr)
-            return moved(builder.CreateAlignedLoad(type, begin, align));
-        llvm::Value* const of_all = of_structures(builder, mask, access.step * elements_of_lane(*element), lanes);
-        return moved(builder.CreateMaskedLoad(type, begin, align, of_all));
+        llvm::Value* begin = builder.CreateGEP(element, first, builder.getInt64(static_cast<uint64_t>(-access.member)));
+        return moved(builder.CreateAlignedLoad(type, begin, align));
     }
     // The last part is moved down, so that it ends with the last element that is accessed.
     const int64_t last = std::min((access.step - 1) * width, (width - 1) * access.step + access.span + 1 - width);

@@ -102,10 +102,15 @@ private:
 // The distance between two accesses of a group, in elements.
 [[nodiscard]] int64_t elements_between(const llvm::Instruction& from, const llvm::Instruction& to);
 
-// `first`: the first lane's address. Reads no byte before the group's first element or after its last. `mask`: the lanes that load, where the row takes
-// it; null: all.
+// The structures of the lanes in `mask`, where the row takes it, in the order of memory.
+[[nodiscard]] llvm::Value* load_structures_under_mask(llvm::IRBuilder<>& builder, llvm::LoadInst& load,
+                                                      const LaneAccess& access, llvm::Value* first, unsigned lanes,
+                                                      llvm::Value* mask);
+
+// `first`: the first lane's address. Reads no byte before the group's first element or after its last. `structures`: those of all lanes if they are loaded
+// already, else null.
 [[nodiscard]] llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, const LaneAccess& access,
-                                          llvm::Value* first, unsigned lanes, llvm::Value* mask = nullptr);
+                                          llvm::Value* first, unsigned lanes, llvm::Value* structures = nullptr);
 
 // For each element of a structure, the vector of this element over all lanes. `structures`: one vector of 2 or 4 elements for each lane.
 [[nodiscard]] llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,

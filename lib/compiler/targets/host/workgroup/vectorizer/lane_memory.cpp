@@ -98,12 +98,15 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
     });
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.apart);
-    if (access->row_takes_mask)
+    if (access->row_takes_mask) {
+        // One load for all members: LLVM would not find that several are the same.
+        llvm::Value* const structures = load_structures_under_mask(builder_, load, *access, check.first, width_, mask);
         of_each_member([&](llvm::LoadInst& member, const LaneAccess& its, llvm::Value* place) {
-            gathered.push_back(load_with_step(builder_, member, its, place, width_, mask));
+            gathered.push_back(load_with_step(builder_, member, its, place, width_, structures));
         });
-    else
+    } else {
         gathered = load_group_apart(load, group, mask);
+    }
     builder_.CreateBr(ways.done);
     builder_.SetInsertPoint(ways.done);
     for (size_t i = 0; i < group.size(); ++i) {
