@@ -78,6 +78,47 @@ TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {
     EXPECT_EQ(loops_left_to("LoopRotatePass", 60), std::pair(30, 30));
 }
 
+// Loops over work-items in a row, each in a loop over rows that depends on the row, or in another loop.
+std::pair<int, int> rows_and_items_left_to(llvm::StringRef pass, unsigned count, bool is_over_rows) {
+    std::string text = "define void @f(ptr %p, i64 %n) {\n  br label %y0\n";
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string own = std::to_string(i), next = i + 1 == count ? "end" : "y" + std::to_string(i + 1);
+        const std::string before = i == 0 ? "%0" : "%z" + std::to_string(i - 1);
+        text += "y" + own + ":\n  %r" + own + " = phi i64 [ 0, " + before + " ], [ %s" + own + ", %z" + own +
+                " ]\n  br label %x" + own + "\nx" + own + ":\n  %i" + own + " = phi i64 [ 0, %y" + own + " ], [ %n" +
+                own + ", %x" + own + " ]\n  store i64 %r" + own + ", ptr %p\n  %n" + own + " = add i64 %i" + own +
+                ", 1\n  %c" + own + " = icmp eq i64 %n" + own + ", %n\n  br i1 %c" + own + ", label %z" + own +
+                ", label %x" + own + "\nz" + own + ":\n  %s" + own + " = add i64 %r" + own + ", 1\n  %d" + own +
+                " = icmp eq i64 %s" + own + ", %n\n  br i1 %d" + own + ", label %" + next + ", label %y" + own + "\n";
+    }
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parsed(text + "end:\n  ret void\n}\n", context);
+    if (!module)
+        return {};
+    llvm::DominatorTree dominators(*module->getFunction("f"));
+    const llvm::LoopInfo found(dominators);
+    const auto all = found.getLoopsInPreorder();
+    for (llvm::Loop* const loop : all)
+        if (loop->isInnermost() || is_over_rows)
+            llvm::addStringMetadataToLoop(loop, workgroup::items_tag);
+    const OptimizationGate gate(*module);
+    std::pair<int, int> left;
+    for (const llvm::Loop* const loop : all)
+        if (gate.should_run(pass, *loop))
+            ++(loop->isInnermost() ? left.second : left.first);
+    return left;
+}
+
+TEST(OptimizationGate, ForManyLoops_LeavesConditionsInLoopsOverRows) {
+    constexpr const char* unswitching = "SimpleLoopUnswitchPass";
+    EXPECT_EQ(rows_and_items_left_to(unswitching, 20, true), std::pair(20, 20));
+    EXPECT_EQ(rows_and_items_left_to(unswitching, 30, true), std::pair(0, 30));
+    EXPECT_EQ(rows_and_items_left_to(unswitching, 30, false), std::pair(30, 30));
+    EXPECT_EQ(rows_and_items_left_to("IndVarSimplifyPass", 20, true), std::pair(20, 20));
+    EXPECT_EQ(rows_and_items_left_to("IndVarSimplifyPass", 30, true), std::pair(0, 0));
+    EXPECT_EQ(rows_and_items_left_to("LoopDeletionPass", 30, true), std::pair(30, 0));  // of empty rows
+}
+
 TEST(PassOptions, LeaveTheReductionToTheEmitter) {
     set_pass_options();
     const auto& options = llvm::cl::getRegisteredOptions();

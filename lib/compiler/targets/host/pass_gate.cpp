@@ -59,6 +59,11 @@ bool is_plain_row(const llvm::Loop& loop) {
            llvm::all_of(loop.getLoopsInPreorder(), has_no_loops);
 }
 
+// Whether the code of `loop` has no loops but those over work-items.
+bool is_over_items_alone(const llvm::Loop& loop) {
+    return llvm::all_of(loop.getLoopsInPreorder(), [](const llvm::Loop* each) { return is_over_items(*each); });
+}
+
 // The module's functions that others may call, and what these call. Functions that were inlined everywhere are still in the module; they are left
 // out, and so are cold ones, which hardly ever run.
 llvm::SmallVector<const llvm::Function*> running_functions(const llvm::Module& module) {
@@ -172,8 +177,13 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) const {
-    if (loops_ > loops_max && llvm::is_contained(passes_on_entries, pass) && loop.isInnermost() && is_over_items(loop))
-        return false;
+    if (loops_ > loops_max && is_over_items_alone(loop)) {
+        // Rows without an effect are deleted with all that they contain.
+        if (llvm::is_contained(passes_on_entries, pass) && (loop.isInnermost() || pass != "LoopDeletionPass"))
+            return false;
+        if (pass == "SimpleLoopUnswitchPass" && !loop.isInnermost())
+            return false;
+    }
     return should_run(pass) && (pass != "SimpleLoopUnswitchPass" || !is_plain_row(loop));
 }
 

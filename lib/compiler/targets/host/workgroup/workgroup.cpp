@@ -216,6 +216,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     skip_unchanging_atomics(function);
     forget_any_work_item(*function.getParent());
     hide_sizes(function);
+    hide_repeated_questions(function);
     if (!sub_groups.obstacle.empty())
         return llvm::createStringError("kernel '" + kernel.getName() +
                                        "': sub-group functions cannot be compiled: " + sub_groups.obstacle);

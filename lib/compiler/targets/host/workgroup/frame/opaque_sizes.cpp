@@ -2,11 +2,16 @@
 
 #include "abi.h"
 
+#include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PatternMatch.h>
+#include <optional>
+#include <tuple>
 
 namespace polder::compiler::workgroup {
 
@@ -28,19 +33,62 @@ bool is_of_group(const llvm::Instruction& value) {
     return value.getOpcode() == llvm::Instruction::Mul && llvm::all_of(value.operands(), is_launch_word);
 }
 
-void hide(llvm::Instruction& value) {
+llvm::CallInst* hidden(llvm::IRBuilder<>& at, llvm::Value& value) {
     llvm::Type* const type = value.getType();
-    llvm::IRBuilder<> after(value.getNextNode());
-    llvm::CallInst* const hidden = after.CreateCall(
-        llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=r,0", false), {&value});
+    llvm::CallInst* const hidden =
+        at.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=r,0", false), {&value});
     hidden->setDoesNotAccessMemory();
     hidden->setDoesNotThrow();
     hidden->addFnAttr(llvm::Attribute::WillReturn);
     hidden->addRetAttr(llvm::Attribute::NoUndef);  // else LLVM freezes what depends on it
-    value.replaceUsesWithIf(hidden, [hidden](const llvm::Use& use) { return use.getUser() != hidden; });
+    return hidden;
+}
+
+void hide(llvm::Instruction& value) {
+    llvm::IRBuilder<> after(value.getNextNode());
+    llvm::CallInst* const in_its_place = hidden(after, value);
+    value.replaceUsesWithIf(in_its_place, [&](const llvm::Use& use) { return use.getUser() != in_its_place; });
+}
+
+// Whether a row has whole vectors, or a rest behind them: a size of the launch without its lower bits is compared with a constant, or with itself.
+using Question = std::tuple<llvm::CmpInst::Predicate, llvm::Value*, llvm::Value*, llvm::Value*>;
+
+std::optional<Question> question_of(const llvm::ICmpInst& comparison) {
+    using namespace llvm::PatternMatch;
+    llvm::Value *size = nullptr, *bits = nullptr, *const other = comparison.getOperand(1);
+    if (!match(comparison.getOperand(0), m_And(m_Value(size), m_Value(bits))) || !llvm::isa<llvm::ConstantInt>(bits) ||
+        !(other == size || llvm::isa<llvm::ConstantInt>(other)) || !size->getType()->isIntegerTy(64))
+        return std::nullopt;
+    // Never poison, and computed in the first block.
+    const auto* const call = llvm::dyn_cast<llvm::CallInst>(size);
+    const bool is_hidden = call != nullptr && call->isInlineAsm() && call->hasRetAttr(llvm::Attribute::NoUndef);
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(size);
+    if (!(is_hidden || is_launch_word(size)) || instruction->getParent() != &comparison.getFunction()->getEntryBlock())
+        return std::nullopt;
+    return Question{comparison.getPredicate(), size, bits, other};
 }
 
 }  // namespace
+
+void hide_repeated_questions(llvm::Function& function) {
+    llvm::MapVector<Question, llvm::SmallVector<llvm::ICmpInst*>> askers;
+    for (llvm::Instruction& each : llvm::instructions(function))
+        if (auto* const comparison = llvm::dyn_cast<llvm::ICmpInst>(&each))
+            if (const auto question = question_of(*comparison))
+                askers[*question].push_back(comparison);
+    llvm::IRBuilder<> at(function.getEntryBlock().getTerminator());
+    for (const auto& [question, comparisons] : askers) {
+        if (comparisons.size() <= askers_max)
+            continue;
+        const auto [how, size, bits, other] = question;
+        llvm::Value* const answer = at.CreateICmp(how, at.CreateAnd(size, bits), other);
+        llvm::Value* const word = hidden(at, *at.CreateZExt(answer, at.getInt64Ty()));
+        for (llvm::ICmpInst* comparison : comparisons) {
+            comparison->replaceAllUsesWith(llvm::IRBuilder<>(comparison).CreateIsNotNull(word));
+            comparison->eraseFromParent();
+        }
+    }
+}
 
 void hide_sizes(llvm::Function& function) {
     for (llvm::Instruction& value : llvm::make_early_inc_range(function.getEntryBlock()))

@@ -12,4 +12,9 @@ namespace polder::compiler::workgroup {
 // `function`. Must run after lanes and loops over work-items are made, which compare sizes.
 void hide_sizes(llvm::Function& function);
 
+// Where more than `askers_max` loops ask whether a group has whole vectors, or a rest behind them, they compare one hidden answer. LLVM would search all these
+// branches for what they say about the size each time that the size is used. Must run after hide_sizes.
+constexpr unsigned askers_max = 24;
+void hide_repeated_questions(llvm::Function& function);
+
 }  // namespace polder::compiler::workgroup

@@ -1,8 +1,9 @@
 // `place` decides for each value that is live at some cut: recompute (at most a few cheap instructions), register (uniform),
-// or array (varying). The arrays lie in `scratch` one after another, the largest alignment first.
+// or array (varying). The arrays, which values share (shared_places.h), lie in `scratch` one after another, the largest alignment first.
 #include "carried_values.h"
 
 #include "recomputation.h"
+#include "shared_places.h"
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
@@ -72,6 +73,15 @@ void CarriedValues::place_arrays(llvm::SmallVector<llvm::Instruction*, 16> value
         array.item_bytes = llvm::alignTo(array.item_bytes, array.alignment);
         arrays_[value] = array;
     }
+    // Private variables are read and written at any time.
+    const auto fits = [&](const llvm::Instruction& one, const llvm::Instruction& other) {
+        return !llvm::isa<llvm::AllocaInst>(one) && !llvm::isa<llvm::AllocaInst>(other) &&
+               arrays_[&one].item_bytes == arrays_[&other].item_bytes &&
+               arrays_[&one].alignment == arrays_[&other].alignment;
+    };
+    const auto places = share_places(values, cuts_, liveness_, fits);
+    const llvm::SmallVector<llvm::Instruction*, 16> all = values;
+    llvm::erase_if(values, [&](const llvm::Instruction* value) { return places.lookup(value) != value; });
     // Largest alignment first: then a multiple of the item count times the bytes before an array is
     // aligned for it.
     llvm::DenseMap<const llvm::Instruction*, size_t> place;
@@ -96,6 +106,8 @@ void CarriedValues::place_arrays(llvm::SmallVector<llvm::Instruction*, 16> value
     };
     for (llvm::Instruction* value : values)
         arrays_[value].base = next_base(arrays_[value].item_bytes);
+    for (llvm::Instruction* value : all)
+        arrays_[value].base = arrays_[places.lookup(value)].base;
     if (regions_.has_early_return())
         alive_ = next_base(1);
     answer_scratch_bytes(at);
