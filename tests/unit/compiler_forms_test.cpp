@@ -1,5 +1,7 @@
 // Other forms of a kernel's code (decision 325): which ones are worth measuring, and that the best one is found again by another process.
 #include "compiler_support.h"
+#include "module/module.h"
+#include "targets/host/code_generator.h"
 #include "targets/host/other_forms.h"
 
 #include <algorithm>
@@ -106,6 +108,48 @@ TEST(Forms, OfFastMathHaveAllLanes) {
     const Forms forms = forms_of(*open(fast), "chain");
     EXPECT_FALSE(have(forms, Form::without_lanes));
     EXPECT_TRUE(have(forms, Form::two_vectors) || have(forms, Form::one_vector));
+}
+
+// A kernel whose own vectors the compiler keeps, because lanes of their elements seem slower, and which has no lanes therefore.
+constexpr const char* own_vectors = R"(
+kernel void rows(global float* out, global const float* in, global const float* weights, int width, int height, int blocks, int taps) {
+    const int x = get_global_id(0) % blocks * 4, channel = get_global_id(0) / blocks, y = get_global_id(1);
+    float4 sum0 = 0, sum1 = 0, sum2 = 0, sum3 = 0;
+    for (int ky = 0; ky < taps; ++ky) {
+        const int row = y + ky - 1;
+        if (row < 0 || row >= height) continue;
+        const int at = (channel * height + row) * width + x - 1;
+        for (int kx = 0; kx < taps; ++kx) {
+            const float4 weight = vload4(channel * taps * taps + ky * taps + kx, weights);
+            sum0 = mad(x + kx - 1 < 0 ? (float4)0 : vload4(at + kx, in), weight, sum0);
+            sum1 = mad(x + kx >= width ? (float4)0 : vload4(at + kx + 1, in), weight, sum1);
+            sum2 = mad(x + kx + 1 >= width ? (float4)0 : vload4(at + kx + 2, in), weight, sum2);
+            sum3 = mad(x + kx + 2 >= width ? (float4)0 : vload4(at + kx + 3, in), weight, sum3);
+        }
+    }
+    const int to = (channel * height + y) * width + x;
+    vstore4(sum0, to, out);
+    vstore4(sum1, to + 1, out);
+    vstore4(sum2, to + 2, out);
+    vstore4(sum3, to + 3, out);
+})";
+
+// Whole vectors of neighbours fill a register of the processor, split ones one for each element.
+TEST(Forms, WithLanesOfVectorsThatPlannedCodeKeeps_HaveThemWhole) {
+    if (default_sub_group_size() < 8)
+        GTEST_SKIP() << "registers of four words hold one vector";
+    const Outcome built = build(own_vectors);
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    const auto& module = static_cast<const CompiledModule&>(*built.module);
+    KernelRequest request{module, module.host_bitcode(), module.kernels()[0], std::nullopt};
+    const auto planned = generate_code(request);
+    ASSERT_TRUE(planned.has_value());
+    ASSERT_TRUE(planned->lanes.starts_with("no lanes")) << planned->lanes;
+    ASSERT_TRUE(have(planned->other_forms, Form::with_lanes));
+    request.form = Form::with_lanes;
+    const auto other = generate_code(request);
+    ASSERT_TRUE(other.has_value());
+    EXPECT_TRUE(other->lanes.starts_with("4 lanes") || other->lanes.starts_with("2 lanes")) << other->lanes;
 }
 
 constexpr size_t numbers = 256;

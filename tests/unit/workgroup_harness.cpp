@@ -5,6 +5,7 @@
 #include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
 #include "targets/host/quick_passes.h"
+#include "targets/host/range_checks.h"
 #include "targets/host/register_tables.h"
 #include "targets/host/table_vectors.h"
 #include "targets/host/workgroup/frame/inliner.h"
@@ -113,6 +114,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
+            join_range_checks(function, machine);
             move_out_lane_products(function);
             look_up_vectors(function, machine);
             permute_small_tables(function, machine);

@@ -4,6 +4,7 @@
 
 #include "analyses.h"
 #include "bitcode_finalizer.h"
+#include "branching_loops.h"
 #include "cold_functions.h"
 #include "constant_division.h"
 #include "division_guard.h"
@@ -35,6 +36,7 @@
 #include "pass_times.h"
 #include "power_scaling.h"
 #include "quick_passes.h"
+#include "range_checks.h"
 #include "reciprocals.h"
 #include "register_need.h"
 #include "register_tables.h"
@@ -173,6 +175,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
     workgroup::add_loop_alignment_pass(builder);
+    if (lanes.loops == 0)
+        add_branching_loops_pass(builder);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
@@ -184,10 +188,11 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
-        if (options.is_optimized)
+        if (options.is_optimized) {
             workgroup::load_in_loops(function, analyses.functions);
-        if (options.is_optimized)
+            join_range_checks(function, machine);
             move_out_lane_products(function);
+        }
         const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         if (options.is_optimized)
             choose_where_computed(function);
@@ -359,6 +364,7 @@ public:
 private:
     Result<void> prepare() {
         POLDER_TRY(read());
+        POLDER_TRY(choose_other_lanes());
         for (llvm::Function& function : *module_)
             guard_divisions(function);
         POLDER_TRY(verified(*module_, "guarding divisions"));
@@ -409,13 +415,27 @@ private:
                !request_.kernel.uses_sub_groups;
     }
 
+    // Lanes that the planned code does not have. Explicit vectors that it keeps because lanes of their elements seem slower become lanes as they are: which is
+    // faster is uncertain, and split ones most often are slower (decision 349). Where the planned code has lanes of whole vectors, they are split.
+    Result<void> choose_other_lanes() {
+        if (request_.form != Form::with_lanes)
+            return {};
+        KernelRequest planned = request_;
+        planned.form = Form::planned;
+        POLDER_ASSIGN(report, report_lanes(planned, workgroup::Lanes::where_they_pay));
+        if (report.loops == 0 && report.keeps_vectors)
+            other_lanes_ = workgroup::Lanes::with_whole_vectors;
+        return {};
+    }
+
     [[nodiscard]] workgroup::Lanes lanes_to_make() const {
         if (!request_.module.options().is_optimized || !options::use_lanes() || request_.form == Form::without_lanes)
             return workgroup::Lanes::none;
         if (request_.effort == Effort::quick)
             return workgroup::Lanes::later;
-        const bool wants_all = options::force_lanes() || request_.form == Form::with_lanes;
-        return wants_all ? workgroup::Lanes::wherever_possible : wanted_lanes_;
+        if (request_.form == Form::with_lanes)
+            return other_lanes_;
+        return options::force_lanes() ? workgroup::Lanes::wherever_possible : wanted_lanes_;
     }
 
     Result<void> make_work_group_function() {
@@ -460,6 +480,7 @@ private:
     PooledMachine machine_;
     std::string diagnostics_;
     PassTimes times_;
+    workgroup::Lanes other_lanes_ = workgroup::Lanes::wherever_possible;  // in the form with_lanes
     llvm::LLVMContext context_;
     std::unique_ptr<llvm::Module> module_;
     llvm::Function* kernel_ = nullptr;

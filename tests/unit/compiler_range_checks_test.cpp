@@ -1,0 +1,197 @@
+// Checks of a number against 0 and a bound are one comparison, and loops that branch inside have one copy of their body.
+#include "compiler_support.h"
+#include "machine/host.h"
+#include "parsed_ir.h"
+#include "targets/host/branching_loops.h"
+#include "targets/host/range_checks.h"
+
+#include <array>
+#include <limits>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <vector>
+
+namespace polder::compiler::test {
+namespace {
+
+std::unique_ptr<llvm::TargetMachine> machine_of(const char* cpu) {
+    Host target = host();
+    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
+    target.cpu = cpu;
+    target.features = "";
+    return create_target_machine(target);
+}
+
+// A loop that counts with %i to %n and executes `body`, which ends with %inside. `type` is that of %inside.
+std::string loop_with(const std::string& body, const std::string& type = "i1") {
+    return "declare void @use(" + type +
+           ")\ndefine void @f(i32 %n, i32 %width, <16 x i32> %places, <16 x i32> %widths) {\n"
+           "entry:\n  br label %loop\nloop:\n  %i = phi i32 [ 0, %entry ], [ %next, %loop ]\n" +
+           body + "  call void @use(" + type +
+           " %inside)\n  %next = add i32 %i, 1\n  %ends = icmp eq i32 %next, %n\n"
+           "  br i1 %ends, label %end, label %loop\nend:\n  ret void\n}\n";
+}
+
+struct Joined {
+    unsigned checks = 0;
+    unsigned comparisons = 0;  // in the loop, without that of its end
+    std::string code;
+};
+
+Joined join(const std::string& text, const char* cpu = "sapphirerapids") {
+    llvm::LLVMContext context;
+    const auto module = parsed(text, context);
+    if (!module)
+        return {};
+    llvm::Function& function = *module->getFunction("f");
+    Joined joined;
+    joined.checks = join_range_checks(function, *machine_of(cpu));
+    EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+    for (const llvm::Instruction& instruction : llvm::instructions(function))
+        joined.comparisons += llvm::isa<llvm::ICmpInst>(instruction) && instruction.getName() != "ends" ? 1 : 0;
+    llvm::raw_string_ostream(joined.code) << function;
+    return joined;
+}
+
+TEST(RangeChecks, OfOneNumber_AreOneComparison) {
+    for (const char* body : {"%a = icmp sgt i32 %i, -1\n %b = icmp slt i32 %i, %width\n %inside = and i1 %a, %b\n",
+                             "%a = icmp slt i32 %i, 0\n %b = icmp sge i32 %i, %width\n %inside = or i1 %b, %a\n",
+                             "%a = icmp sge i32 %i, 0\n %b = icmp sgt i32 %width, %i\n %inside = and i1 %b, %a\n",
+                             "%a = icmp sgt i32 %i, -1\n %b = icmp slt i32 %i, %width\n"
+                             " %inside = select i1 %a, i1 %b, i1 false\n",
+                             "%a = icmp slt i32 %i, 0\n %b = icmp sge i32 %i, %width\n"
+                             " %inside = select i1 %b, i1 true, i1 %a\n",
+                             "%a = icmp sgt i32 %i, -3\n %x = add nsw i32 %i, 2\n %b = icmp slt i32 %x, %width\n"
+                             " %inside = and i1 %a, %b\n"}) {
+        const Joined joined = join(loop_with(body));
+        EXPECT_EQ(joined.checks, 1U) << joined.code;
+        EXPECT_EQ(joined.comparisons, 1U) << joined.code;
+        EXPECT_LT(joined.code.find("smax"), joined.code.find("loop:")) << joined.code;
+    }
+}
+
+TEST(RangeChecks, AmongOtherConditions_AreFound) {
+    const Joined joined =
+        join(loop_with("%a = icmp sgt i32 %i, -1\n %b = icmp slt i32 %i, %width\n %c = icmp ne i32 %i, 7\n"
+                       " %j = sub i32 %i, 9\n %d = icmp sgt i32 %j, -1\n %e = icmp slt i32 %j, %n\n"
+                       " %x = and i1 %a, %e\n %y = and i1 %d, %c\n %z = and i1 %x, %y\n %inside = and i1 %z, %b\n"));
+    EXPECT_EQ(joined.checks, 2U) << joined.code;
+    EXPECT_EQ(joined.comparisons, 3U) << joined.code;
+}
+
+TEST(RangeChecks, OfVectors_AreOneComparisonWhereTheProcessorHasIt) {
+    const std::string text = loop_with("%a = icmp sgt <16 x i32> %places, splat (i32 -1)\n"
+                                       " %b = icmp slt <16 x i32> %places, %widths\n"
+                                       " %inside = and <16 x i1> %a, %b\n",
+                                       "<16 x i1>");
+    EXPECT_EQ(join(text).comparisons, 1U);
+    EXPECT_EQ(join(text, "haswell").comparisons, 2U);
+}
+
+TEST(RangeChecks, ThatAreNone_StayAsTheyAre) {
+    for (const char* body :
+         {"%a = icmp sgt i32 %i, -1\n %w = mul i32 %i, %width\n %b = icmp slt i32 %i, %w\n %inside = and i1 %a, %b\n",
+          "%a = icmp sgt i32 %i, -1\n %b = icmp slt i32 %i, %width\n %inside = or i1 %a, %b\n",
+          "%a = icmp sgt i32 %i, 0\n %b = icmp slt i32 %i, %width\n %inside = and i1 %a, %b\n",
+          "%a = icmp sgt i32 %i, -1\n %b = icmp ult i32 %i, %width\n %inside = and i1 %a, %b\n",
+          "%a = icmp sgt i32 %i, -3\n %x = add i32 %i, 2\n %b = icmp slt i32 %x, %width\n %inside = and i1 %a, %b\n",
+          "%a = icmp sgt i32 %i, -2\n %x = add nsw i32 %i, 2\n %b = icmp slt i32 %x, %width\n %inside = and i1 %a, "
+          "%b\n"}) {
+        const Joined joined = join(loop_with(body));
+        EXPECT_EQ(joined.checks, 0U) << joined.code;
+        EXPECT_EQ(joined.comparisons, 2U) << joined.code;
+    }
+}
+
+TEST(RangeChecks, WithAnyBound_HaveTheSameResults) {
+    const Outcome built = build("kernel void k(global const int* places, global int* sums, int width, int count) {\n"
+                                "  int sum = 0;\n"
+                                "  for (int i = 0; i < count; ++i) {\n"
+                                "    int x = places[get_global_id(0)] + i, y = places[i];\n"
+                                "    if (x >= 0 && x < width) sum += 1;\n"
+                                "    if (y < 0 || y >= width) sum += 100;\n"
+                                "    sum += x + 1 >= 0 && x + 1 < width ? 10000 : 0; }\n"
+                                "  sums[get_global_id(0)] = sum; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+    std::vector<int> places{least, least + 1, -3, -2, -1, 0, 1, 2, 5, 6, 7, most - 9, most - 8};
+    while (places.size() < 64)
+        places.push_back(static_cast<int>(places.size()) - 40);
+    constexpr int count = 7;
+    for (const int width : {least, -1, 0, 1, 6, most}) {
+        std::vector<int> sums(places.size());
+        Launch{built, "k"}.set(0, places.data()).set(1, sums.data()).set(2, width).set(3, count).run(64, 32);
+        for (size_t item = 0; item < places.size(); ++item) {
+            const auto is_inside = [&](int64_t x) { return x >= 0 && x < width; };
+            int sum = 0;
+            for (int i = 0; i < count; ++i)
+                sum += (is_inside(int64_t{places[item]} + i) ? 1 : 0) +
+                       (is_inside(places[static_cast<size_t>(i)]) ? 0 : 100) +
+                       (is_inside(int64_t{places[item]} + i + 1) ? 10000 : 0);
+            EXPECT_EQ(sums[item], sum) << "width " << width << ", item " << item;
+        }
+    }
+}
+
+// How many copies of the volatile stores of integers a loop has after LLVM's passes: one in each iteration.
+size_t copies_of_body(const std::string& body) {
+    const std::string text =
+        "define void @f(ptr %p, i32 %n) {\n"
+        "entry:\n  br label %loop\nloop:\n  %i = phi i32 [ 0, %entry ], [ %next, %latch ]\n"
+        "  %at = getelementptr i32, ptr %p, i32 %i\n  %x = load i32, ptr %at\n" +
+        body +
+        "latch:\n  store volatile i32 %i, ptr %p\n  %next = add nuw nsw i32 %i, 1\n"
+        "  %ends = icmp eq i32 %next, %n\n  br i1 %ends, label %end, label %loop\nend:\n  ret void\n}\n";
+    llvm::LLVMContext context;
+    const auto module = parsed(text, context);
+    if (!module)
+        return 0;
+    const auto machine = machine_of("znver4");
+    module->setDataLayout(machine->createDataLayout());
+    module->setTargetTriple(machine->getTargetTriple());
+    llvm::PassBuilder builder(machine.get());
+    add_branching_loops_pass(builder);
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
+    size_t copies = 0;
+    for (const llvm::Instruction& instruction : llvm::instructions(*module->getFunction("f")))
+        if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+            store && store->isVolatile() && store->getValueOperand()->getType()->isIntegerTy())
+            ++copies;
+    return copies;
+}
+
+// `count` products and `count` other operations between them, which no pass combines. The last one is %y.
+std::string operations(unsigned count) {
+    std::string text = "  %y0 = add i32 %x, 1\n";
+    for (unsigned i = 0; i < count; ++i) {
+        const std::string own = std::to_string(i), next = i + 1 == count ? "" : std::to_string(i + 1);
+        text += "  %z" + own + " = mul i32 %y" + own + ", %n\n  %y" + next + " = xor i32 %z" + own + ", " + own + "9\n";
+    }
+    return text;
+}
+
+TEST(BranchingLoops, ThatAreLong_AreNotUnrolledAtRunTime) {
+    const auto with_branch = [](unsigned count) {
+        return operations(count) + "  %c = icmp eq i32 %y, 5\n  br i1 %c, label %rare, label %latch\n"
+                                   "rare:\n  store volatile float 1.0, ptr %at\n  br label %latch\n";
+    };
+    EXPECT_EQ(copies_of_body(with_branch(20)), 1U);
+    EXPECT_GT(copies_of_body(with_branch(3)), 1U);
+    EXPECT_GT(copies_of_body(operations(20) + "  store volatile i32 %y, ptr %at\n  br label %latch\n"), 2U);
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
