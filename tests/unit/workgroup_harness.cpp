@@ -11,6 +11,7 @@
 #include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
+#include "targets/host/workgroup/vectorizer/loop_divisions.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
@@ -103,6 +104,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::ModuleAnalysisManager modules;
     llvm::PassBuilder builder(&machine);
     add_loop_alignment_pass(builder);
+    add_loop_division_pass(builder);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);

@@ -45,6 +45,7 @@
 #include "table_vectors.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
+#include "targets/host/workgroup/vectorizer/loop_divisions.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/workgroup.h"
@@ -177,6 +178,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     workgroup::add_loop_alignment_pass(builder);
     if (lanes.loops == 0)
         add_branching_loops_pass(builder);
+    workgroup::add_loop_division_pass(builder);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
