@@ -7,31 +7,45 @@ namespace polder::compiler::workgroup::test {
 namespace {
 
 // LLVM computed one quotient for each vector, only where the first iteration in it passed the condition.
-TEST(LoopDivisions, UnderConditions_AreTheSameForAllIterations) {
-    constexpr uint32_t size = 96;
-    for (const std::string text :
-         {"in[4089u % divisor]", "in[4089u / divisor % 64]", "in[divisor / max(4089u % divisor, 1u) % 64]"})
+TEST(LoopDivisions, UnderConditions_AreComputedForAllIterations) {
+    constexpr uint32_t size = 96, divisor = 53;
+    struct Case {
+        const char* place;
+        uint32_t (*computed)(uint32_t i, uint32_t divisor);
+    };
+    const Case cases[] = {
+        {"4089u % divisor", [](uint32_t, uint32_t d) { return 4089 % d; }},
+        {"4089u / divisor", [](uint32_t, uint32_t d) { return 4089 / d; }},
+        {"divisor * 9 / max(4089u % divisor, 1u)", [](uint32_t, uint32_t d) { return d * 9 / (4089 % d); }},
+        // The same for 16 or eight neighbouring iterations.
+        {"4089u % ((uint)(i >> 4) + divisor)", [](uint32_t i, uint32_t d) { return 4089 % ((i >> 4) + d); }},
+        {"(uint)(i / 16 * 77) % divisor", [](uint32_t i, uint32_t d) { return i / 16 * 77 % d; }},
+        {"(uint)(i >> 3) / divisor", [](uint32_t i, uint32_t d) { return (i >> 3) / d; }},
+        {"(uint)i * 77 % divisor", [](uint32_t i, uint32_t d) { return i * 77 % d; }},
+    };
+    for (const Case& tested : cases)
         for (const std::string processor : processors) {
             if (!runs_here(processor))
                 continue;
-            Compiled program("kernel void k(global const uint* restrict in, global uint* restrict out, uint divisor) {"
-                             "  for (ulong i = 0; i < 96; ++i) { if (in[i] & 1) continue; out[i] = " +
-                                 text + " ^ in[i]; } }",
-                             processor);
+            // Nothing that is written can be in the table.
+            const std::string source = R"(
+                kernel void k(global const uint* restrict in, global uint* restrict out, uint divisor) {
+                    uint table[128];
+                    for (int k = 0; k < 128; ++k) table[k] = in[k & 63] + divisor;
+                    for (ulong i = 0; i < 96; ++i) {
+                        if (in[i] & 1) continue;
+                        out[i] = table[()" +
+                                       std::string(tested.place) + ") & 127] ^ in[i]; } }";
+            Compiled program(source, processor);
             ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
             std::vector<uint32_t> in(size), out(size, 7), expected(size, 7);
             for (uint32_t i = 0; i < size; ++i)
                 in[i] = i * 2654435761U >> 7 | (i % 8 == 0 ? 1 : 0);
-            const uint32_t divisor = 53;
-            const uint32_t remainder = 4089 % divisor, quotient = 4089 / divisor;
-            const uint32_t place = text.find("max") != std::string::npos ? divisor / std::max(remainder, 1U) % 64
-                                   : text.find('/') != std::string::npos ? quotient % 64
-                                                                         : remainder;
             for (uint32_t i = 0; i < size; ++i)
                 if (in[i] % 2 == 0)
-                    expected[i] = in[place] ^ in[i];
+                    expected[i] = (in[tested.computed(i, divisor) & 63] + divisor) ^ in[i];
             program.run({}, Arguments().add(in.data()).add(out.data()).add(divisor));
-            EXPECT_EQ(out, expected) << text << " " << processor;
+            EXPECT_EQ(out, expected) << tested.place << " " << processor;
         }
 }
 

@@ -1,3 +1,5 @@
+// All blocks of an innermost loop, operands before their users. What can be moved is in front of the loop then; the divisions that stay under a condition
+// get a frozen operand.
 #include "loop_divisions.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -28,6 +30,13 @@ void move_out(llvm::Instruction& division, llvm::Instruction& end_of_preheader) 
                                                          llvm::ConstantInt::get(divisor->getType(), 1)));
 }
 
+// LLVM compares what its analysis of scalars says of the lanes' quotients. It says nothing of frozen numbers.
+void freeze_operand(llvm::Instruction& division, const llvm::Loop& loop) {
+    const unsigned changing = loop.isLoopInvariant(division.getOperand(1)) ? 0 : 1;
+    llvm::IRBuilder<> builder(&division);
+    division.setOperand(changing, builder.CreateFreeze(division.getOperand(changing)));
+}
+
 bool may_be_moved(const llvm::Instruction& instruction) {
     return is_unsigned_division(instruction) && !llvm::isSafeToSpeculativelyExecute(&instruction);
 }
@@ -42,6 +51,10 @@ bool move_divisions_out(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::Dominator
         preheader = llvm::InsertPreheaderForLoop(&loop, &dominators, &loops, nullptr, false);
     if (preheader == nullptr)
         return false;
+    const llvm::BasicBlock* const latch = loop.getLoopLatch();
+    const auto is_conditional = [&](const llvm::BasicBlock& block) {
+        return latch == nullptr || !dominators.dominates(&block, latch);
+    };
     // Operands before their users, also where a quotient is divided again.
     llvm::LoopBlocksRPO blocks(&loop);
     blocks.perform(&loops);
@@ -53,9 +66,10 @@ bool move_divisions_out(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::Dominator
             const bool are_same = llvm::all_of(instruction.operands(), [&](const llvm::Use& operand) {
                 return loop.makeLoopInvariant(operand.get(), changed, end);
             });
-            if (!are_same)
-                continue;
-            move_out(instruction, *end);
+            if (are_same)
+                move_out(instruction, *end);
+            else if (is_conditional(*block))
+                freeze_operand(instruction, loop);
             changed = true;
         }
     return changed;
@@ -80,11 +94,11 @@ struct LoopDivisions : llvm::PassInfoMixin<LoopDivisions> {
     static bool isRequired() { return true; }
 };
 
-} // namespace
+}  // namespace
 
 void add_loop_division_pass(llvm::PassBuilder& builder) {
     builder.registerVectorizerStartEPCallback(
         [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(LoopDivisions()); });
 }
 
-} // namespace polder::compiler::workgroup
+}  // namespace polder::compiler::workgroup
