@@ -90,7 +90,7 @@ Result<void> set_range(const Kernel& kernel, const KernelOnDevice& on, const Dev
         std::copy_n(sizes.local, sizes.work_dim, range.local.begin());
         POLDER_TRY(check_required_size(on, range));
     } else {
-        POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, {range.global, times}));
+        POLDER_ASSIGN(local, kernel.suggest_local_size(on, device, {range.global, times, range.offset}));
         range.local = local;
     }
     return check_local_size(on, device.info(), range);
@@ -243,6 +243,14 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
+// The last launch is known by its sizes. Only offsets that are not usual have an effect on the choice of code (compiler::Launches).
+bool has_usual_offset(const SizeArrays& sizes) {
+    if (!sizes.offset) [[likely]]
+        return true;
+    return std::all_of(sizes.offset, sizes.offset + sizes.work_dim,
+                       [](size_t offset) { return offset <= compiler::usual_size_max; });
+}
+
 // Chooses the code and the work-group size for a launch whose sizes differ from those of the kernel's last launch.
 Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeArrays& sizes,
                          Kernel::Launched::Times times, NdRange& range, runtime::LastLaunch::Choice& choice) {
@@ -250,9 +258,9 @@ Result<void> choose_code(const Kernel& kernel, const Device& device, const SizeA
     POLDER_TRY(set_range(kernel, on, device, sizes, times, range));
     POLDER_TRY(check_private_memory(on, device.info(), range.local));
     POLDER_TRY(check_addresses(device, *kernel.arguments()));
-    POLDER_ASSIGN(local, kernel.best_local_size(on, device, {range.global, times}, range.local));
+    POLDER_ASSIGN(local, kernel.best_local_size(on, device, {range.global, times, range.offset}, range.local));
     POLDER_TRY(check_group_counts(device, range.global, local));
-    POLDER_ASSIGN(code, kernel.code(on, {range.global, times}, local));
+    POLDER_ASSIGN(code, kernel.code(on, {range.global, times, range.offset}, local));
     // CL_INVALID_WORK_GROUP_SIZE: the work-group has more work-items than CL_KERNEL_WORK_GROUP_SIZE, which registers may limit.
     if (local[0] * local[1] * local[2] > code->group_size_max(device.info().max_work_group_size))
         return fail(Status::invalid_work_group_size);
@@ -317,7 +325,7 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     Queue& queue = call.queue();
     const Device& device = queue.device();
     runtime::LastLaunch::Choice choice;
-    const bool is_repeated = sizes.global && sizes.work_dim <= 3 &&
+    const bool is_repeated = sizes.global && sizes.work_dim <= 3 && has_usual_offset(sizes) &&
                              kernel.last_launch().find({&device, sizes.work_dim, sizes.global, sizes.local}, choice);
     if (!is_repeated) {
         POLDER_ASSIGN(on, executable_on(kernel, queue));

@@ -34,7 +34,10 @@ struct Extent {
 };
 
 uint64_t choose_lanes(uint64_t size, const Extent& extent, const LocalSizeRules& rules) {
-    const uint64_t multiple = std::min(rules.preferred_multiple, extent.target);
+    const bool has_whole_rows = size % rules.row_multiple == 0 && rules.row_multiple <= extent.target;
+    const uint64_t wanted =
+        has_whole_rows ? std::max(rules.preferred_multiple, rules.row_multiple) : rules.preferred_multiple;
+    const uint64_t multiple = std::min(wanted, extent.target);
     const uint64_t whole_vectors = std::min(extent.target / multiple * multiple, size);
     const uint64_t same = size % multiple == 0 ? multiple * largest_divisor(size / multiple, extent.target / multiple)
                                                : largest_divisor(size, extent.target);

@@ -122,7 +122,7 @@ TEST_F(CodeVersion, ImagesOfAKernelWithARequiredSizeGetCodeOfTheirOwnWhenTheyAre
 TEST_F(CodeVersion, LaunchesAreCountedForEachSizeAndCountLessForLaterOnes) {
     const OwnedProgram program = sized("counted");
     const OwnedKernel kernel = make_kernel(program, "counted");
-    run_sized(kernel, 64, 64);
+    run_sized(kernel, 64, 50);  // for any groups
     for (int i = 0; i < 7; ++i) {
         run_sized(kernel, 64, 4);
         run_sized(kernel, 64, 8);
@@ -136,6 +136,45 @@ TEST_F(CodeVersion, LaunchesAreCountedForEachSizeAndCountLessForLaterOnes) {
     for (int i = 0; i < 8; ++i)
         run_sized(kernel, 64, 8);
     EXPECT_EQ(made("counted"), 3);
+}
+
+// Rows of whole vectors have code that is right for no others. Code for any launch replaces it.
+TEST_F(CodeVersion, UsualLaunchesHaveCodeOfTheirOwnUntilAnotherNeedsCodeForAny) {
+    const OwnedProgram program = sized("usual");
+    const OwnedKernel kernel = make_kernel(program, "usual");
+    run_sized(kernel, 640, 64);
+    run_sized(kernel, 256, 128);
+    run_sized(kernel, 96, 32);
+    EXPECT_EQ(made("usual"), 1);
+    run_sized(kernel, 120, 64);  // the last group has 56 work-items
+    EXPECT_EQ(made("usual"), 2);
+    run_sized(kernel, 60, 20);
+    run_sized(kernel, 640, 64);
+    const OwnedKernel other = make_kernel(program, "usual");
+    run_sized(other, 640, 64);
+    EXPECT_EQ(made("usual"), 2);
+}
+
+// A launch of the same sizes may have an offset whose ids are not small.
+TEST_F(CodeVersion, LargeOffsetsNeedCodeForAnyLaunch) {
+    const OwnedProgram program = build("kernel void moved(global ulong* a, ulong from)"
+                                       "{ if (get_local_size(0) > 4096) return; int i = get_global_id(0) - from;"
+                                       "a[i] = get_global_id(0) + (uint)get_global_id(0); }");
+    const OwnedKernel kernel = make_kernel(program, "moved");
+    const size_t global = 64;
+    const OwnedMem buffer = make_buffer(global * sizeof(cl_ulong));
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    size_t expected = 1;
+    for (const size_t offset : {size_t{0}, size_t{1} << 20, (size_t{1} << 32) - 7, size_t{1} << 40, size_t{3}}) {
+        const cl_ulong from = offset;
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof from, &from), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, &offset, &global, &global, 0, nullptr, nullptr), CL_SUCCESS);
+        const auto found = read<cl_ulong>(buffer, global);
+        for (size_t i = 0; i < global; ++i)
+            ASSERT_EQ(found[i], offset + i + static_cast<cl_uint>(offset + i)) << i << " after " << offset;
+        expected = offset > (size_t{1} << 27) ? 2 : expected;
+        EXPECT_EQ(made("moved"), expected) << offset;
+    }
 }
 
 // Sub-groups are parts of a group in code for any groups, too.
@@ -169,7 +208,7 @@ TEST_F(CodeVersion, SubGroupsAreTheSameInCodeForAnyGroups) {
 TEST_F(CodeVersion, SizesThatTakeTurnsAreNotMissed) {
     const OwnedProgram program = sized("turns");
     const OwnedKernel kernel = make_kernel(program, "turns");
-    run_sized(kernel, 64, 64);
+    run_sized(kernel, 64, 50);  // for any groups
     for (size_t local = 2; local < 10; ++local)
         run_sized(kernel, side * side, local);
     EXPECT_EQ(made("turns"), 1);

@@ -9,6 +9,7 @@
 #include "targets/host/register_tables.h"
 #include "targets/host/table_vectors.h"
 #include "targets/host/workgroup/frame/inliner.h"
+#include "targets/host/workgroup/frame/usual_launches.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
@@ -179,6 +180,8 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     for (llvm::Function& callee : *module)
         if (callee.getName().starts_with("called_"))
             callee.addFnAttr(called_attribute);
+    if (function->getName().starts_with("usual_"))
+        function->addFnAttr(usual_launches_attribute);
     WorkGroupOptions options;
     options.name = "work_group";
     options.arguments = pack_arguments(*function);
@@ -192,6 +195,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     if (!made)
         return llvm::toString(made.takeError());
     result_ = *made;
+    const uint64_t multiple_of_rows = row_multiple(*made->function);
     give_target_features(*module, *state_->machine);
     llvm::internalizeModule(*module, [](const llvm::GlobalValue& value) { return value.getName() == "work_group"; });
     if (const char* dump = std::getenv("POLDER_TEST_DUMP")) {
@@ -211,6 +215,8 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
     result_.function->print(text);
+    if (has_usual_launches(*result_.function))
+        text << "; rows of multiples of " << multiple_of_rows;
     if (const char* dump = std::getenv("POLDER_TEST_DUMP")) {
         std::error_code error;
         llvm::raw_fd_ostream out(std::string(dump) + ".opt", error);

@@ -13,6 +13,7 @@
 
 #include <cstdlib>
 #include <gtest/gtest.h>
+#include <span>
 
 namespace polder::compiler::workgroup::test {
 namespace {
@@ -262,6 +263,21 @@ const Range ranges[] = {
     {3, {3, 4, 16}, {3, 2, 16}},
 };
 
+// For code of usual launches: rows of 16 and of 64.
+const Range usual_ranges[] = {
+    {1, {192, 1, 1}, {64, 1, 1}}, {1, {256, 1, 1}, {128, 1, 1}}, {1, {128, 1, 1}, {128, 1, 1}},
+    {2, {32, 6, 1}, {16, 4, 1}},  {2, {128, 3, 1}, {64, 2, 1}},  {2, {4, 128, 1}, {3, 64, 1}},
+    {3, {16, 4, 3}, {16, 2, 3}},  {3, {2, 3, 64}, {2, 1, 64}},   {2, {48, 2, 1}, {48, 2, 1}},
+};
+
+// Whether code whose optimised IR is `text` may be launched so.
+bool is_usual(const Range& range, size_t lane_dimension, const std::string& text) {
+    for (const uint64_t multiple : {16, 64})
+        if (text.ends_with("; rows of multiples of " + std::to_string(multiple)))
+            return (range.local[lane_dimension] | range.global[lane_dimension]) % multiple == 0;
+    return false;
+}
+
 bool is_whole(const Range& range) {
     return range.global[0] % range.local[0] == 0 && range.global[1] % range.local[1] == 0 &&
            range.global[2] % range.local[2] == 0;
@@ -284,11 +300,13 @@ Seeds seeds_or(Seeds result) {
 using SubGroups = Generator::SubGroups;
 using KeptValues = Generator::KeptValues;
 
-enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick, long_functions };
+enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick, long_functions, usual, usual_of_four_vectors };
 
 void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
                   KeptValues kept_values = KeptValues::none, Code code = Code::lanes) {
     const auto [first, count] = seeds;
+    const bool are_usual = code == Code::usual || code == Code::usual_of_four_vectors;
+    const std::string name = are_usual ? "usual_k" : "k";
     std::string source = std::string(helpers) + sub_group_helpers;
     std::vector<std::vector<Statement>> programs;
     const auto size_of_sub_groups = [&](uint32_t i) {
@@ -299,25 +317,29 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
     };
     for (uint32_t i = 0; i < count; ++i) {
         programs.push_back(Generator(first + i, sub_groups, kept_values).program());
-        source += kernel_text(programs.back(), "k" + std::to_string(i), calls_of(i), size_of_sub_groups(i));
+        source += kernel_text(programs.back(), name + std::to_string(i), calls_of(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
-    compiled.run_at_once(code == Code::two_vectors ? 2 : code == Code::four_vectors ? 4 : 0);
+    compiled.run_at_once(code == Code::two_vectors                                           ? 2
+                         : code == Code::four_vectors || code == Code::usual_of_four_vectors ? 4
+                                                                                             : 0);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
             return std::string(what) + ", seed " + std::to_string(first + i) + "\n" +
                    kernel_text(programs[i], "k", calls_of(i), size_of_sub_groups(i));
         };
-        const bool specialised = i % 2 == 0;
+        const bool specialised = i % 2 == 0 && !are_usual;
         const Range& only = ranges[i / 2 % std::size(ranges)];
         const auto ends =
             specialised && is_whole(only) ? WorkGroupOptions::Ends::whole : WorkGroupOptions::Ends::ragged;
         const Lanes lanes = code == Code::quick ? Lanes::later
                             : i % 5 == 4        ? Lanes::where_they_pay
                                                 : Lanes::wherever_possible;
-        ASSERT_EQ(compiled.prepare("k" + std::to_string(i), specialised, only.local, ends, lanes), "")
+        ASSERT_EQ(compiled.prepare(name + std::to_string(i), specialised, only.local, ends, lanes), "")
             << failure("not compiled");
-        for (const Range& range : ranges) {
+        for (const Range& range : are_usual ? std::span<const Range>(usual_ranges) : std::span<const Range>(ranges)) {
+            if (are_usual && !is_usual(range, compiled.result().lanes.dimension, compiled.optimised()))
+                continue;
             if (specialised && (range.local != only.local || is_whole(range) != is_whole(only)))
                 continue;
             for (uint32_t n : {0U, 1U, 6U}) {
@@ -347,6 +369,13 @@ TEST(WorkGroupRandom, LongFunctionsComputeTheSame) {
 TEST(WorkGroupRandom, SeveralVectorsAtOnceComputeTheSame) {
     expect_right(seeds_or({54000, 8}), "", SubGroups::none, KeptValues::none, Code::two_vectors);
     expect_right(seeds_or({55000, 6}), "", SubGroups::none, KeptValues::used, Code::four_vectors);
+}
+
+// Code without loops one by one, for work-groups whose rows fill vectors.
+TEST(WorkGroupRandom, CodeOfUsualLaunchesComputesTheSame) {
+    expect_right(seeds_or({62000, 12}), "", SubGroups::none, KeptValues::none, Code::usual);
+    expect_right(seeds_or({63000, 6}), "", SubGroups::none, KeptValues::used, Code::usual);
+    expect_right(seeds_or({64000, 8}), "", SubGroups::none, KeptValues::none, Code::usual_of_four_vectors);
 }
 
 // A value that is the same for all work-items which compute it was kept once for the group, and the others overwrote it.
@@ -384,6 +413,7 @@ TEST(WorkGroupRandom, ValuesOfSomeWorkItemsWithVectorsOf128Bits) {
 TEST(WorkGroupRandom, SeveralVectorsOf128Bits) {
     expect_right(seeds_or({56000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::two_vectors);
     expect_right(seeds_or({57000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::four_vectors);
+    expect_right(seeds_or({65000, 5}), "x86-64-v2", SubGroups::none, KeptValues::none, Code::usual);
 }
 
 TEST(WorkGroupRandom, LongFunctionsWithVectorsOf128And256Bits) {

@@ -94,17 +94,68 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
     return code;
 }
 
+compiler::CodeVersion DeviceCode::usual_version() {
+    compiler::CodeVersion version;
+    version.launches = compiler::Launches::usual;
+    return version;
+}
+
+bool DeviceCode::has_usual_code(const compiler::KernelInfo& info) const {
+    return device_.info().code.format == driver::CodeFormat::host_function && !info.reqd_work_group_size &&
+           !info.uses_sub_groups && !specialises_for_images(info);
+}
+
+bool DeviceCode::wants_usual(const Entry& entry, const LaunchSizes* sizes) const {
+    if (entry.code != nullptr || !has_usual_code(*entry.info) || versions_.is_begun({entry.info, {}}))
+        return false;
+    const std::pair usual{entry.info, usual_version()};
+    if (const LoadedCode* const made = versions_.find(usual))
+        return sizes == nullptr || made->suits(*sizes);
+    // What is being made is waited for: it may suit.
+    if (sizes == nullptr || versions_.is_begun(usual))
+        return true;
+    // As promise_whole_rows chooses, if the kernel's ids have as many dimensions as its groups.
+    constexpr uint64_t vector = 16, vectors = 64;
+    const bool has_rows = sizes->local[1] * sizes->local[2] > 1;
+    return LoadedCode::is_usual(*sizes, 0, has_rows ? vector : vectors);
+}
+
+Result<const LoadedCode*> DeviceCode::usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes) {
+    bool is_usual = false;
+    {
+        const Lock lock(mutex_);
+        const Entry& of = entry(info);
+        if (of.code != nullptr)
+            return of.code;
+        is_usual = wants_usual(of, sizes);
+    }
+    return is_usual ? make_usual(info) : kernel(info);
+}
+
+Result<const LoadedCode*> DeviceCode::make_usual(const compiler::KernelInfo& info) {
+    POLDER_ASSIGN(code, made(info, usual_version()));
+    const Lock lock(mutex_);
+    entry(info).usual = code;
+    return code;
+}
+
 Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, const compiler::CodeVersion& version,
-                                             uint64_t items) {
+                                             const LaunchSizes* sizes) {
     Choice choice;
     {
         const Lock lock(mutex_);
-        choice = choose(entry(info), version, items);
+        choice = choose(entry(info), version, sizes);
     }
     if (choice.code)
         return choice.code;
     if (choice.version.is_general())
         return kernel(info);
+    if (choice.version.launches == compiler::Launches::usual) {
+        POLDER_ASSIGN(usual, make_usual(info));
+        if (sizes != nullptr && !usual->suits(*sizes))
+            return kernel(info);
+        return usual;
+    }
     POLDER_ASSIGN(code, made(info, choice.version));
     const Lock lock(mutex_);
     Entry& of = entry(info);
@@ -125,13 +176,13 @@ Result<DeviceCode::QuickCode> DeviceCode::quick_kernel(const compiler::KernelInf
 
 std::optional<uint32_t> DeviceCode::quick_launches(const compiler::KernelInfo& info, uint64_t work, Count count) {
     // A first launch would make quick code for nothing when a thread makes other code already. Later ones do not wait for that thread.
-    const std::pair other{&info, compiler::CodeVersion{likely_groups(info), {}}};
+    const std::pair other{&info, likely_version(info)};
     const bool has_quick_code = versions_.find({&info, {any_groups_of(info), {}, compiler::Effort::quick}}) != nullptr;
     if (has_quick_code ? versions_.find(other) != nullptr : versions_.is_begun(other))
         return std::nullopt;
     const Lock lock(mutex_);
     Entry& of = entry(info);
-    if (of.code != nullptr || !of.specials.empty() || of.quick_work + work > quick_work_max)
+    if (of.code != nullptr || of.usual != nullptr || !of.specials.empty() || of.quick_work + work > quick_work_max)
         return std::nullopt;
     if (count == Count::counted) {
         of.quick_work += work + quick_work_per_launch;
@@ -148,7 +199,8 @@ bool DeviceCode::quick_code_suffices(const compiler::KernelInfo& info) const {
     return found == entries_.end() || found->quick_launches < quick_launches_alone;
 }
 
-DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
+DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion& version, const LaunchSizes* sizes) {
+    const uint64_t items = sizes ? sizes->global[0] * sizes->global[1] * sizes->global[2] : 0;
     if (const LoadedCode* const own = entry.find(version))
         return {own, {}};
     if (wants_special(entry, version, items))
@@ -159,9 +211,11 @@ DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion&
             return {code, {}};
     if (entry.code)
         return {entry.code, {}};
-    // When no launch follows (items is 0), any existing code suffices.
+    // When no launch follows, any existing code suffices.
     if (items == 0)
-        return {entry.specials.front().code, {}};
+        return {entry.specials.empty() ? entry.usual : entry.specials.front().code, {}};
+    if (wants_usual(entry, sizes))
+        return {entry.usual, usual_version()};
     if (wants_images(entry, version))
         return {nullptr, any_groups};
     return {};
@@ -173,7 +227,7 @@ bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& versio
     const compiler::Specialising for_groups =
         version.groups ? specialising(*entry.info, *version.groups, entry.code) : never;
     const bool suits_images = !version.known.empty();
-    if (!entry.code && entry.specials.empty())
+    if (!entry.code && !entry.usual && entry.specials.empty())
         return for_groups == at_once || suits_images || is_required;
     // For a kernel with a required work-group size, the code for any launch is code for this size.
     if (items == 0 || !(suits_images || (for_groups != never && !is_required)))
@@ -233,6 +287,11 @@ DeviceCode::Groups DeviceCode::likely_groups(const compiler::KernelInfo& info) c
     return std::nullopt;
 }
 
+compiler::CodeVersion DeviceCode::likely_version(const compiler::KernelInfo& info) const {
+    const Groups groups = likely_groups(info);
+    return groups || !has_usual_code(info) ? compiler::CodeVersion{groups, {}} : usual_version();
+}
+
 bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     const driver::CodeFormat format = device_.info().code.format;
     const bool is_ours = format == driver::CodeFormat::host_function || format == driver::CodeFormat::ptx;
@@ -240,22 +299,28 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     // When the first launch needs code for one size (sub-groups) or for image formats, that code cannot be foreseen.
     const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
-           !versions_.is_begun({&kernel, {groups, {}}}) && !quick_code_suffices(kernel);
+           !versions_.is_begun({&kernel, {groups, {}}}) && !versions_.is_begun({&kernel, likely_version(kernel)}) &&
+           !quick_code_suffices(kernel);
 }
 
 void DeviceCode::make_early(const compiler::KernelInfo& kernel) {
     if (!begins_early(kernel))
         return;
     early_versions_.fetch_add(1, std::memory_order_relaxed);
-    static_cast<void>(made(kernel, {likely_groups(kernel), {}}));
+    static_cast<void>(made(kernel, likely_version(kernel)));
 }
 
 DeviceCode::Entry& DeviceCode::entry(const compiler::KernelInfo& info) {
     const auto found = std::ranges::find(entries_, &info, &Entry::info);
     if (found != entries_.end())
         return *found;
-    return entries_.emplace_back(
-        Entry{.info = &info, .code = nullptr, .specials = {}, .missing = {}, .quick_work = 0, .quick_launches = 0});
+    return entries_.emplace_back(Entry{.info = &info,
+                                       .code = nullptr,
+                                       .usual = nullptr,
+                                       .specials = {},
+                                       .missing = {},
+                                       .quick_work = 0,
+                                       .quick_launches = 0});
 }
 
 Result<const LoadedCode*> DeviceCode::made(const compiler::KernelInfo& info, const compiler::CodeVersion& version) {
@@ -273,8 +338,10 @@ Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const comp
     if (std::unique_ptr<KernelForms> forms =
             KernelForms::of(*this, *executable_, info, version, static_cast<uint64_t>(making.count())))
         code.loaded->offer(std::move(forms));
-    if (!version.groups)
+    if (!version.groups) {
         code.lane_dimension = executable_->lane_dimension(info.name, version);
+        code.row_multiple = executable_->row_multiple(info.name, version);
+    }
     for (const compiler::KernelArgument& argument : info.arguments)
         if (holds_address(argument))
             code.pointer_offsets.push_back(argument.offset);

@@ -50,6 +50,16 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     return arguments;
 }
 
+// The size of work-groups that is probably chosen for a launch, before there is code.
+Size3 likely_local_size(const Size3& global, uint32_t compute_units) {
+    constexpr uint64_t vector = 16, vectors = 64;
+    return choose_local_size(global, {.group_max = usual_group_items,
+                                      .item_max = {usual_group_items, usual_group_items, usual_group_items},
+                                      .preferred_multiple = vector,
+                                      .row_multiple = global[1] * global[2] > 1 ? vector : vectors,
+                                      .compute_units = compute_units});
+}
+
 LocalSizeRules rules_for(LocalSizeRules::Shape shape, const KernelInfo& kernel, const Device& device,
                          const LoadedCode& code) {
     const driver::DeviceInfo& info = device.info();
@@ -57,6 +67,7 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const KernelInfo& kernel, 
                                   group_items_target(kernel, info, code.limits().preferred_multiple)),
             .item_max = std::to_array(info.max_work_item_sizes),
             .preferred_multiple = code.limits().preferred_multiple,
+            .row_multiple = code.row_multiple,
             .lane_dimension = code.lane_dimension,
             .compute_units = info.compute_units,
             .shape = shape};
@@ -157,7 +168,7 @@ std::atomic<const LoadedCode*>& Kernel::general_code(const KernelOnDevice& on) c
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on) const {
     if (const LoadedCode* const known = general_code(on).load(std::memory_order_acquire))
         return known;
-    POLDER_ASSIGN(loaded, on.code->kernel(*on.info));  // may compile
+    POLDER_ASSIGN(loaded, on.code->usual_kernel(*on.info, nullptr));  // may compile
     general_code(on).store(loaded, std::memory_order_release);
     return loaded;
 }
@@ -232,6 +243,17 @@ Result<const LoadedCode*> Kernel::quick_code(const KernelOnDevice& on, const Lau
     return quick.code;
 }
 
+// Code for any launch replaces code for usual ones, also for later launches.
+Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const LaunchSizes& sizes) const {
+    POLDER_ASSIGN(loaded, on.code->usual_kernel(*on.info, &sizes));
+    if (!loaded->suits(sizes)) {
+        POLDER_ASSIGN(any, on.code->kernel(*on.info));
+        loaded = any;
+    }
+    general_code(on).store(loaded, std::memory_order_release);
+    return loaded;
+}
+
 Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched& launched, const Size3& local) const {
     const Size3& global = launched.global;
     using Ends = compiler::WorkGroups::Ends;
@@ -244,9 +266,10 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched&
     const bool suits_groups =
         on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general);
     compiler::CodeVersion version{{}, known_arguments(on)};
-    // Most launches return here, without divisions.
+    const LaunchSizes sizes{global, launched.offset, local};
+    // Most launches return here.
     if (!suits_groups && version.known.empty())
-        return general ? general : code(on);
+        return general && general->suits(sizes) ? general : code(on, sizes);
     if (suits_groups) {
         const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
         version.groups = {local, is_whole ? Ends::whole : Ends::ragged};
@@ -256,7 +279,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched&
         if (const LastCode& last = last_code(on); last.special && last.version == version)
             return last.special;
     }
-    POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, global[0] * global[1] * global[2]));
+    POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, &sizes));
     // Code that is not final is not remembered, because DeviceCode must count the launches that have no version of their own.
     if (loaded->is_final_for(version)) {
         const Lock lock(mutex_);
@@ -273,15 +296,16 @@ Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on, c
     if (quick)
         return quick;
     if (const compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty())
-        return on.code->kernel(*on.info, version, 0);
-    return code(on);
+        return on.code->kernel(*on.info, version, nullptr);
+    const Size3 local = likely_local_size(launched.global, on.device->info().compute_units);
+    return code(on, {launched.global, launched.offset, local});
 }
 
 bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const {
     // The next launch may have other images.
     if (on.code->specialises_for_images(*on.info) || code.is_quick())
         return false;
-    if (code.is_special())
+    if (code.is_special() && code.version.launches == compiler::Launches::any)
         return true;
     return !on.info->reqd_work_group_size &&
            !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);

@@ -72,6 +72,9 @@ std::optional<const driver::HostCode*> KernelForms::made(size_t form) const {
 compiler::CodeVersion KernelForms::version_of(compiler::Form form) const {
     compiler::CodeVersion version = version_;
     version.form = form;
+    // Launches of either code are measured.
+    if (form != compiler::Form::best)
+        version.launches = compiler::Launches::any;
     return version;
 }
 

@@ -196,14 +196,21 @@ enum class Effort : uint8_t { full, quick };
 // fastest (decision 325). `best`: the form that an earlier measurement found, else `planned`. All forms have the same results.
 enum class Form : uint8_t { best, planned, one_vector, two_vectors, four_vectors, without_lanes, with_lanes };
 
+// The launches that code without WorkGroups is for. `usual`: in the dimension of its lanes, work-groups consist of whole vectors
+// (Executable::row_multiple), and ids are small. Such code has fewer copies of each loop (decision 345).
+enum class Launches : uint8_t { any, usual };
+// In usual launches no global size, and no offset, is larger in any dimension, and no work-group has as many work-items in a row.
+inline constexpr uint64_t usual_size_max = uint64_t{1} << 27, usual_row_end = uint64_t{1} << 16;
+
 // What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.
 struct CodeVersion {
     std::optional<WorkGroups> groups;
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
     Effort effort = Effort::full;
     Form form = Form::best;
+    Launches launches = Launches::any;  // `usual` only without groups and known arguments
     [[nodiscard]] bool is_general() const {
-        return !groups && known.empty() && effort == Effort::full && form == Form::best;
+        return !groups && known.empty() && effort == Effort::full && form == Form::best && launches == Launches::any;
     }
     friend auto operator<=>(const CodeVersion&, const CodeVersion&) = default;
 };
@@ -245,6 +252,8 @@ public:
     [[nodiscard]] virtual bool specialises_for_images() const { return false; }
     // The dimension whose work-items are lanes in this code, so that work-groups should be wide in it; 0 when the code was not made yet.
     [[nodiscard]] virtual unsigned lane_dimension(std::string_view, const CodeVersion&) { return 0; }
+    // In code for usual launches, the number of work-items of which each row in this dimension is a multiple. 1: the code is for any launch.
+    [[nodiscard]] virtual uint64_t row_multiple(std::string_view, const CodeVersion&) { return 1; }
     [[nodiscard]] unsigned lane_dimension(std::string_view kernel) { return lane_dimension(kernel, CodeVersion{}); }
 };
 

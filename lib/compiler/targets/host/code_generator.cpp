@@ -43,6 +43,7 @@
 #include "skipped_results.h"
 #include "sum_order.h"
 #include "table_vectors.h"
+#include "targets/host/workgroup/frame/usual_launches.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
@@ -455,6 +456,9 @@ private:
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         fold_known_arguments(*kernel_, request_.known);
+        if (request_.launches == Launches::usual && !request_.kernel.uses_sub_groups &&
+            options.lanes != workgroup::Lanes::none && options.lanes != workgroup::Lanes::later)
+            kernel_->addFnAttr(workgroup::usual_launches_attribute);
         calls_long_functions_ |= prefer_inlining(*module_) > instructions_in_lanes_max;
         if (calls_long_functions_ && options.lanes != workgroup::Lanes::none &&
             options.lanes != workgroup::Lanes::later)
@@ -474,6 +478,7 @@ private:
         result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
         result_.vector_width = made->vector_width;
         result_.lane_dimension = lanes_.dimension;
+        result_.row_multiple = workgroup::row_multiple(*made->function);
         return verified(*module_, "making a work-group function");
     }
 

@@ -34,8 +34,8 @@ namespace polder::compiler {
 template <Same<KernelObject> T>
 auto fields_of(T& kernel) {
     return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
-                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.stack_bytes,
-                    kernel.lanes, kernel.cold_functions, kernel.other_forms);
+                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.row_multiple,
+                    kernel.stack_bytes, kernel.lanes, kernel.cold_functions, kernel.other_forms);
 }
 
 // What earlier processes have found.
@@ -78,6 +78,7 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       : version.effort == Effort::quick ? "quick"
                                                         : "optimized",
                       std::to_string(static_cast<unsigned>(version.form)),
+                      version.launches == Launches::usual ? "usual" : "any",
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
                       options::force_lanes() ? "lanes"
@@ -142,6 +143,11 @@ public:
         return made == nullptr ? 0 : made->lane_dimension;
     }
 
+    [[nodiscard]] uint64_t row_multiple(std::string_view name, const CodeVersion& version) override {
+        const Entry* const made = entries_.find({std::string{name}, version});
+        return made == nullptr ? 1 : made->row_multiple;
+    }
+
     [[nodiscard]] std::vector<Form> other_forms(std::string_view name, const CodeVersion& version) override {
         const Entry* const made = entries_.find({std::string{name}, version});
         return made == nullptr ? std::vector<Form>{} : made->other_forms;
@@ -165,6 +171,7 @@ private:
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
         unsigned lane_dimension = 0;
+        uint64_t row_multiple = 1;
         Form form = Form::planned;  // not `best`
         std::vector<Form> other_forms;
         size_t object_hash = 0;
@@ -205,8 +212,8 @@ private:
         Result<KernelObject> object = fail(Status::out_of_resources);
         if (const auto crash = run_guarded([&, is_unneeded = OptionalWork::of_this_thread()] {
                 const OptionalWork same(is_unneeded);
-                object = generate_code(
-                    {module(), bitcode, kernel, version.groups, version.known, version.effort, version.form});
+                object = generate_code({module(), bitcode, kernel, version.groups, version.known, version.effort,
+                                        version.form, version.launches});
             }))
             return fail(Status::out_of_resources, *crash);
         if (OptionalWork::is_unneeded()) {
@@ -232,6 +239,7 @@ private:
     // Where the best form of a version is kept on disk.
     Result<std::string> preference_key(const std::string& kernel, CodeVersion version) {
         version.form = Form::planned;
+        version.launches = Launches::any;
         POLDER_ASSIGN(key, key_of(module(), kernel, version, zeroed_));
         return cache_key({"measured forms", key});
     }
@@ -347,6 +355,7 @@ private:
         entry.form = made.form;
         entry.other_forms = std::move(object.other_forms);
         entry.lane_dimension = static_cast<unsigned>(object.lane_dimension);
+        entry.row_multiple = object.row_multiple;
         return entry;
     }
 

@@ -8,6 +8,7 @@
 #include <compiler/compiler.h>
 #include <memory/space.h>
 #include <runtime/device.h>
+#include <runtime/local_size.h>
 
 #include <algorithm>
 #include <atomic>
@@ -16,6 +17,12 @@
 #include <vector>
 
 namespace polder::runtime {
+
+struct LaunchSizes {
+    const Size3& global;
+    const Size3& offset;
+    const Size3& local;
+};
 
 // One version of a kernel as machine code on one device. Valid as long as its DeviceCode.
 struct LoadedCode {
@@ -26,9 +33,22 @@ struct LoadedCode {
     mutable uint32_t trace_text = 0;  // id of the kernel's name in a trace; 0: not recorded. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // the blocks that it may enqueue: all of the program
     unsigned lane_dimension = 0;  // the dimension in which work-groups should be wide
+    uint64_t row_multiple = 1;  // above 1: only for usual launches, whose rows in this dimension are multiples of it
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     [[nodiscard]] bool is_special() const { return !version.is_general(); }
+    // Whether the code is right for a launch with these sizes, apart from what `version` says about groups and arguments.
+    [[nodiscard]] bool suits(const LaunchSizes& sizes) const {
+        return row_multiple == 1 || is_usual(sizes, lane_dimension, row_multiple);
+    }
+    // compiler::Launches::usual.
+    [[nodiscard]] static bool is_usual(const LaunchSizes& sizes, unsigned dimension, uint64_t row_multiple) {
+        for (size_t d = 0; d < sizes.global.size(); ++d)
+            if (sizes.global[d] > compiler::usual_size_max || sizes.offset[d] > compiler::usual_size_max)
+                return false;
+        const uint64_t row = sizes.local[dimension];
+        return row < compiler::usual_row_end && (row | sizes.global[dimension]) % row_multiple == 0;
+    }
     [[nodiscard]] bool is_quick() const { return version.effort == compiler::Effort::quick; }
     // Whether no better code will be made for launches that `wanted` suits.
     [[nodiscard]] bool is_final_for(const compiler::CodeVersion& wanted) const {
@@ -74,12 +94,15 @@ public:
     }
     // Code for any launch. The first call compiles and loads it; later calls find it.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info);
-    // Code for a launch of `items` work-items that `version` suits. The version itself is compiled at once if the kernel has no code
+    // Code for usual launches, or for any. `sizes`: of the launch that needs it; null: only properties of the code are needed. The code may still not suit
+    // the launch (LoadedCode::suits), which then needs code for any launch.
+    [[nodiscard]] Result<const LoadedCode*> usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes);
+    // Code for a launch that `version` suits. The version itself is compiled at once if the kernel has no code
     // (compiling code for any launch would take as long) and would be slow without it; otherwise after enough work-items were launched.
     // Until then, the launch gets code for its images and any work-groups, or code for any launch.
-    // When `items` is 0, any code is returned: the caller only needs its properties.
+    // When `sizes` is null, any code is returned: the caller only needs its properties.
     [[nodiscard]] Result<const LoadedCode*> kernel(const compiler::KernelInfo& info,
-                                                   const compiler::CodeVersion& version, uint64_t items);
+                                                   const compiler::CodeVersion& version, const LaunchSizes* sizes);
     // Code of Effort::quick for a launch that executes `work` instructions at most, while the launches of the kernel have had little work in sum and
     // there is no other code; else null. The first launch also gets none when other code has been begun. `counted`: the launch follows, so its work is added to the sum.
     // `is_to_be_replaced`: other code should be made ahead now, because the kernel has been launched several times.
@@ -115,6 +138,7 @@ private:
     struct Entry {
         const compiler::KernelInfo* info;
         const LoadedCode* code = nullptr;  // the code for any launch
+        const LoadedCode* usual = nullptr;  // the code for usual launches
         std::vector<Special> specials;
         std::vector<Missing> missing;
         uint64_t quick_work = 0;  // the instructions that launches of quick code have executed, at most
@@ -131,8 +155,10 @@ private:
     };
     [[nodiscard]] Entry& entry(const compiler::KernelInfo& info) POLDER_REQUIRES(mutex_);
     // Chooses the code for a launch, and counts the launch.
-    [[nodiscard]] Choice choose(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
+    [[nodiscard]] Choice choose(Entry& entry, const compiler::CodeVersion& version, const LaunchSizes* sizes)
         POLDER_REQUIRES(mutex_);
+    // Whether a launch of the kernel gets code for usual launches rather than for any. Not when both would be made.
+    [[nodiscard]] bool wants_usual(const Entry& entry, const LaunchSizes* sizes) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
     // Whether code for these images and any groups is made rather than code for any launch.
@@ -142,8 +168,13 @@ private:
     // How many launches have had quick code, with this one if it is counted; nothing when quick code does not suit it.
     [[nodiscard]] std::optional<uint32_t> quick_launches(const compiler::KernelInfo& info, uint64_t work, Count count)
         POLDER_EXCLUDES(mutex_);
-    // The groups of the first launch, as far as they can be foreseen.
+    // The groups of the first launch, as far as they can be foreseen, and its code.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
+    [[nodiscard]] compiler::CodeVersion likely_version(const compiler::KernelInfo& info) const;
+    // Whether the kernel can have code for usual launches: where its code does not depend on groups or images anyway.
+    [[nodiscard]] bool has_usual_code(const compiler::KernelInfo& info) const;
+    [[nodiscard]] static compiler::CodeVersion usual_version();
+    [[nodiscard]] Result<const LoadedCode*> make_usual(const compiler::KernelInfo& info);
     // Compiles and loads at first request, without a lock.
     [[nodiscard]] Result<const LoadedCode*> made(const compiler::KernelInfo& info,
                                                  const compiler::CodeVersion& version);

@@ -103,6 +103,7 @@ public:
         enum class Times : uint8_t { once, many };
         Size3 global{};
         Times times = Times::once;
+        Size3 offset{};
     };
     // Machine code for any launch, or for a launch in groups of `local`. The first call compiles it.
     [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on) const;
@@ -155,10 +156,12 @@ private:
     // The code whose properties determine the work-group size: probably that of the next launch.
     [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on,
                                                                const Launched& launched) const;
+    // Code for a launch of these sizes in any groups.
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const LaunchSizes& sizes) const;
     // Code for a launch with little work; null when the launch gets other code.
     [[nodiscard]] Result<const LoadedCode*> quick_code(const KernelOnDevice& on, const Launched& launched,
                                                        DeviceCode::Count count) const;
-    // The code for any launch; null when this kernel object has not requested it.
+    // The code for any or for usual launches; null when this kernel object has not requested it.
     [[nodiscard]] std::atomic<const LoadedCode*>& general_code(const KernelOnDevice& on) const;
 
     struct Choice {
@@ -170,7 +173,7 @@ private:
     Ref<Program> program_;
     const std::vector<KernelOnDevice> on_devices_;
     Ref<KernelArguments> arguments_;
-    // One for each of on_devices_: null at first; does not change after it is set. Every launch reads it without a lock.
+    // One for each of on_devices_: null at first; code for usual launches may become code for any. Every launch reads it without a lock.
     mutable std::vector<std::atomic<const LoadedCode*>> general_codes_;
     mutable LastLaunch last_launch_;
     mutable Mutex mutex_;

@@ -16,6 +16,7 @@ struct LocalSizeRules {
     uint64_t group_max = 1;  // work-items in a group
     Size3 item_max{1, 1, 1};  // per dimension
     uint64_t preferred_multiple = 1;  // in the dimension of the lanes: the vector width, at most group_max
+    uint64_t row_multiple = 1;  // in this dimension, for which the code is; where the global size is a multiple
     unsigned lane_dimension = 0;  // whose neighbours are the lanes of a vector
     uint32_t compute_units = 1;  // there should be work for each
     // `uniform`: all groups must have the same size. `any`: sizes may differ, but the kernel can notice it, so they differ only where

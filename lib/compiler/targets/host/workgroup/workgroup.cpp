@@ -7,6 +7,7 @@
 #include "targets/host/workgroup/frame/natural_loops.h"
 #include "targets/host/workgroup/frame/opaque_sizes.h"
 #include "targets/host/workgroup/frame/simplify.h"
+#include "targets/host/workgroup/frame/usual_launches.h"
 #include "targets/host/workgroup/regions/common_steps.h"
 #include "targets/host/workgroup/regions/cuts.h"
 #include "targets/host/workgroup/regions/late_values.h"
@@ -191,6 +192,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
+    promise_whole_rows(*lowered);
     const RegionStatistics statistics = form_work_item_loops(
         *lowered, uniformity, cuts, options.lanes == Lanes::none ? IdleLoops::executed : IdleLoops::skipped);
     if (!cuts.empty())

@@ -6,6 +6,7 @@
 #include "inliner.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "usual_launches.h"
 
 #include <algorithm>
 #include <llvm/IR/Constants.h>
@@ -45,9 +46,9 @@ std::optional<std::array<uint64_t, 3>> required_local_size(const llvm::Function&
 class Frame {
 public:
     Frame(llvm::Function& function, llvm::BasicBlock& prologue, std::optional<std::array<uint64_t, 3>> local_size,
-          WorkGroupOptions::Ends ends, unsigned sub_group_size)
+          WorkGroupOptions::Ends ends, unsigned sub_group_size, bool are_launches_usual)
         : function_(function), builder_(prologue.getTerminator()), constant_local_size_(local_size),
-          sub_group_size_(sub_group_size) {
+          sub_group_size_(sub_group_size), are_launches_usual_(are_launches_usual && !local_size) {
         const bool is_whole = ends == WorkGroupOptions::Ends::whole;
         for (unsigned d = 0; d < 3; ++d) {
             local_size_[d] = constant_local_size_
@@ -62,12 +63,16 @@ public:
             if (!actual_size_[d])
                 actual_size_[d] = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, local_size_[d], rest);
             group_base_[d] = builder_.CreateAdd(before, context_word(abi::global_offset, d), "", true, true);
+            if (are_launches_usual_)  // so that the vectorizer need not check that ids are small
+                group_base_[d] = builder_.CreateAnd(group_base_[d], usual_ids_end - 1);
         }
     }
 
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] const Extent& local_size() const { return local_size_; }
     [[nodiscard]] const Extent& actual_size() const { return actual_size_; }
+    // Not when the size of work-groups is known.
+    [[nodiscard]] bool are_launches_usual() const { return are_launches_usual_; }
 
     llvm::Value* argument(const llvm::Argument& parameter, const ArgumentSlot& slot) {
         llvm::Value* address = byte_address(function_.getArg(abi::args), slot.offset);
@@ -198,6 +203,7 @@ private:
     llvm::IRBuilder<> builder_;
     std::optional<std::array<uint64_t, 3>> constant_local_size_;
     unsigned sub_group_size_;
+    bool are_launches_usual_;
     Extent local_size_{}, global_size_{}, group_id_{}, actual_size_{}, group_base_{};
 };
 
@@ -353,7 +359,9 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
     auto* body = llvm::BasicBlock::Create(function->getContext(), "body", function);
     llvm::IRBuilder<>(prologue).CreateBr(body);
     Frame frame(*function, *prologue, options.local_size ? options.local_size : required_local_size(kernel),
-                options.ends, sub_group_size(kernel, options));
+                options.ends, sub_group_size(kernel, options), has_usual_launches(kernel));
+    if (frame.are_launches_usual())
+        function->addFnAttr(usual_launches_attribute);
 
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& parameter : kernel.args())

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Support/KnownBits.h>
+#include <llvm/Support/MathExtras.h>
 
 namespace polder::compiler::workgroup {
 
@@ -14,6 +17,22 @@ struct Roots {
     int64_t least = -2 * indices_end;
     int64_t above = -2 * indices_end;
 };
+
+// The largest value, of a number without a sign, that known bits allow.
+uint64_t greatest(const llvm::Value& value, const llvm::DataLayout& layout) {
+    return llvm::computeKnownBits(&value, layout).getMaxValue().getLimitedValue();
+}
+
+// Whether the check of `small` always succeeds: in usual launches, whose ids and rows are known to be small (promise_whole_rows).
+bool is_surely_small(const LaneShapes::SmallBase& small, uint64_t count_max, const llvm::DataLayout& layout) {
+    const auto& [base, may_be_negative, stride] = small;
+    const OffsetBase split = stride == 1 ? without_offset(*base) : OffsetBase{base, 0};
+    if (stride <= 0 || (split.offset < 0 && !may_be_negative))
+        return false;
+    const uint64_t steps = llvm::SaturatingMultiply(count_max, static_cast<uint64_t>(stride));
+    const uint64_t above = static_cast<uint64_t>(std::max<int64_t>(split.offset, 0));
+    return llvm::SaturatingAdd(greatest(*split.root, layout), steps, above) <= uint64_t{indices_end};
+}
 
 llvm::Value* is_in_range(llvm::IRBuilder<>& at, llvm::Value& root, const Roots& roots, llvm::Value& limit) {
     llvm::Value* const number = at.CreateSExtOrTrunc(at.CreateFreeze(&root), at.getInt64Ty());
@@ -32,7 +51,12 @@ llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShape
                                  llvm::Value& count) {
     llvm::Value* small = at.getTrue();
     llvm::MapVector<llvm::Value*, Roots> groups;
-    for (const auto& [base, may_be_negative, stride] : bases) {
+    const llvm::DataLayout& layout = at.GetInsertBlock()->getDataLayout();
+    const uint64_t count_max = greatest(count, layout);
+    for (const LaneShapes::SmallBase& base_and_shape : bases) {
+        const auto& [base, may_be_negative, stride] = base_and_shape;
+        if (is_surely_small(base_and_shape, count_max, layout))
+            continue;
         if (stride != 1) {  // so many steps may not fit at all
             llvm::Value* const steps = at.CreateMul(&count, at.getInt64(static_cast<uint64_t>(stride)));
             llvm::Value* const behind =

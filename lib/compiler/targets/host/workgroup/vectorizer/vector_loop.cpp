@@ -4,6 +4,7 @@
 #include "hoisted_loads.h"
 #include "index_checks.h"
 #include "masked_code.h"
+#include "targets/host/workgroup/frame/usual_launches.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 
@@ -25,8 +26,13 @@ public:
         auto* scalar_start = llvm::BasicBlock::Create(function_.getContext(), "items.rest", &function_);
         make_blocks(*check);
         at_.SetInsertPoint(check);
-        llvm::Value* covered = at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1}));
-        llvm::Value* possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), bases_are_small());
+        // Where vectors are known to have all work-items, of which there is at least one, the rest has none.
+        const bool has_rest = !is_multiple(*plan_.count, lanes_.width());
+        llvm::Value* const covered =
+            has_rest ? at_.CreateAnd(plan_.count, at_.getInt64(~uint64_t{lanes_.width() - 1})) : plan_.count;
+        llvm::Value* possible = bases_are_small();
+        if (has_rest)
+            possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), possible);
         if (shapes_.depends_on_lanes())
             possible = at_.CreateAnd(possible, bases_are_aligned());
         llvm::Instruction* const enter = at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
@@ -35,7 +41,7 @@ public:
         emit_blocks(*check, covered, *finish);
         move_rare_values(lanes_.rare_blocks(), *begin_[plan_.header], *finish);
         at_.SetInsertPoint(finish);
-        at_.CreateCondBr(at_.CreateICmpEQ(covered, plan_.count), plan_.exit, scalar_start);
+        at_.CreateCondBr(has_rest ? at_.CreateICmpEQ(covered, plan_.count) : at_.getTrue(), plan_.exit, scalar_start);
         at_.SetInsertPoint(scalar_start);
         llvm::PHINode* start = at_.CreatePHI(plan_.index->getType(), 2);
         start->addIncoming(plan_.start, check);

@@ -18,6 +18,7 @@
 #include "row_loops.h"
 #include "shapes_that_pay.h"
 #include "structure_lengths.h"
+#include "targets/host/workgroup/frame/usual_launches.h"
 #include "unfinished_loops.h"
 #include "vector_loop.h"
 
@@ -184,17 +185,21 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
             outcome.reason += ", and only skip work-items with nothing to do";
         return outcome;
     }
-    leave_out_idle_end(*plan, shapes, width);
-    // A loop that evaluates guards is too short to be divided.
-    if ((!is_tagged(loop, idle_items_tag) && separate_passing_items(*plan, shapes, width, prices.masks)) ||
-        unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
-        return {.kind = Outcome::Kind::vectorized, .comes_again = true, .is_divided = true};
-    }
     const bool is_rest = !llvm::isa<llvm::ConstantInt>(plan->start);
     const unsigned wanted = is_rest                ? 1
                             : options.vectors != 0 ? fitting_vectors(options.vectors, *plan, width)
                                                    : vectors_at_once(*plan, shapes, accesses, target, width, prices);
     const auto vectors = static_cast<unsigned>(std::min<uint64_t>(wanted, shapes.lanes_max() / width));
+    const unsigned lanes = width * vectors;
+    if (vectors > 1)
+        promise_several_vectors(*loop.getHeader()->getParent());
+    // Where the work-items of a row fill so many vectors, those that may pass guards are counted in as many, so that none is left over.
+    leave_out_idle_end(*plan, shapes, is_multiple(*plan->count, lanes) ? lanes : width);
+    // A loop that evaluates guards is too short to be divided.
+    if ((!is_tagged(loop, idle_items_tag) && separate_passing_items(*plan, shapes, width, prices.masks)) ||
+        unroll_row_loops(*plan, shapes, accesses, dominators, target) > 0) {
+        return {.kind = Outcome::Kind::vectorized, .comes_again = true, .is_divided = true};
+    }
     const double left_over = part_left_over(*plan, width), in_vectors = 1 - left_over;
     Outcome outcome{Outcome::Kind::vectorized, in_vectors * gain};
     outcome.one_by_one = one_by_one;
@@ -205,9 +210,8 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     outcome.masks = in_vectors * weight * work.masks;
     if (saved > 0 && saved < one_by_one)
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
-    outcome.comes_again = vectors > 1 && !llvm::isa<llvm::ConstantInt>(plan->count);
+    outcome.comes_again = vectors > 1 && !is_multiple(*plan->count, lanes);
     outcome.vectors = vectors;
-    const unsigned lanes = width * vectors;
     if (vectors > 1 && !plan->privates.empty()) {
         // Private variables are laid out for all lanes.
         const auto wide_plan = plan_lanes(loop, loops, unfinished.post_dominators(), lanes);
@@ -369,6 +373,7 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
         form.waited += outcome->waited;
         in_lanes += outcome->in_lanes;
     }
+    remove_loops_without_items(function);  // other functions need no code for them
     if (form.one_by_one > 0)
         report.estimate = in_lanes / form.one_by_one;
     return form;
