@@ -18,7 +18,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr uint64_t vector = 16, vectors = 64;
+constexpr uint64_t items_of_vector = 16, items_of_vectors = 64;
 // Of the mask of a row that may become a multiple of more work-items.
 constexpr const char* row_tag = "polder.row";
 
@@ -43,8 +43,8 @@ void promise_whole_rows(LoweredKernel& kernel) {
         return;
     llvm::Value*& row = kernel.actual_size[kernel.order[0]];
     auto* const mask =
-        llvm::BinaryOperator::CreateAnd(row, llvm::ConstantInt::get(row->getType(), mask_of_rows(vector)), "row",
-                                        kernel.prologue->getTerminator()->getIterator());
+        llvm::BinaryOperator::CreateAnd(row, llvm::ConstantInt::get(row->getType(), mask_of_rows(items_of_vector)),
+                                        "row", kernel.prologue->getTerminator()->getIterator());
     const auto has_ids = [&](unsigned dimension) { return has_local_id(*function.getParent(), dimension); };
     if (!has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))
         mask->setMetadata(row_tag, llvm::MDNode::get(function.getContext(), {}));
@@ -53,7 +53,7 @@ void promise_whole_rows(LoweredKernel& kernel) {
 
 void promise_several_vectors(llvm::Function& function) {
     if (llvm::Instruction* const row = has_usual_launches(function) ? tagged_row(function) : nullptr)
-        row->setOperand(1, llvm::ConstantInt::get(row->getType(), mask_of_rows(vectors)));
+        row->setOperand(1, llvm::ConstantInt::get(row->getType(), mask_of_rows(items_of_vectors)));
 }
 
 uint64_t row_multiple(llvm::Function& work_group_function) {
@@ -61,7 +61,8 @@ uint64_t row_multiple(llvm::Function& work_group_function) {
         return 1;
     const llvm::Instruction* const row = tagged_row(work_group_function);
     const auto* const mask = row != nullptr ? llvm::dyn_cast<llvm::ConstantInt>(row->getOperand(1)) : nullptr;
-    return mask != nullptr && mask->getZExtValue() == mask_of_rows(vectors) ? vectors : vector;
+    return mask != nullptr && mask->getZExtValue() == mask_of_rows(items_of_vectors) ? items_of_vectors
+                                                                                     : items_of_vector;
 }
 
 bool is_multiple(const llvm::Value& count, unsigned lanes) {
