@@ -155,6 +155,20 @@ TEST_F(CodeVersion, UsualLaunchesHaveCodeOfTheirOwnUntilAnotherNeedsCodeForAny) 
     EXPECT_EQ(made("usual"), 2);
 }
 
+// Whose lanes are another dimension than x, and whose groups the runtime may choose.
+TEST_F(CodeVersion, UsualLaunchesOfColumnsHaveOneCode) {
+    const OwnedProgram program =
+        build("kernel void columns(global float* a) { int x = get_global_id(0), y = get_global_id(1);"
+              "a[x * 64 + y] = a[x * 64 + y] * 2 + 1; }");
+    const OwnedKernel kernel = make_kernel(program, "columns");
+    const OwnedMem buffer = make_buffer(64 * 64 * sizeof(cl_float));
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    const size_t global[] = {64, 64}, local[] = {16, 16};
+    ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, global, local, 0, nullptr, nullptr), CL_SUCCESS);
+    ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    EXPECT_EQ(made("columns"), 1);
+}
+
 // A launch of the same sizes may have an offset whose ids are not small.
 TEST_F(CodeVersion, LargeOffsetsNeedCodeForAnyLaunch) {
     const OwnedProgram program = build("kernel void moved(global ulong* a, ulong from)"

@@ -50,13 +50,19 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
     return arguments;
 }
 
+// The multiple that code for usual launches of so many dimensions probably wants.
+constexpr uint64_t likely_row_multiple(const Size3& global) {
+    constexpr uint64_t vector = 16, vectors = 64;
+    return global[1] * global[2] > 1 ? vector : vectors;
+}
+
 // The size of work-groups that is probably chosen for a launch, before there is code.
 Size3 likely_local_size(const Size3& global, uint32_t compute_units) {
-    constexpr uint64_t vector = 16, vectors = 64;
+    constexpr uint64_t vector = 16;
     return choose_local_size(global, {.group_max = usual_group_items,
                                       .item_max = {usual_group_items, usual_group_items, usual_group_items},
                                       .preferred_multiple = vector,
-                                      .row_multiple = global[1] * global[2] > 1 ? vector : vectors,
+                                      .row_multiple = likely_row_multiple(global),
                                       .compute_units = compute_units});
 }
 
@@ -298,7 +304,12 @@ Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on, c
     if (const compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty())
         return on.code->kernel(*on.info, version, nullptr);
     const Size3 local = likely_local_size(launched.global, on.device->info().compute_units);
-    return code(on, {launched.global, launched.offset, local});
+    const LaunchSizes likely{launched.global, launched.offset, local};
+    // The size that will be chosen may be another, for lanes of another dimension, so the code is not yet compared with it.
+    const bool is_usual = LoadedCode::is_usual(likely, 0, likely_row_multiple(launched.global));
+    POLDER_ASSIGN(loaded, on.code->usual_kernel(*on.info, is_usual ? nullptr : &likely));
+    general_code(on).store(loaded, std::memory_order_release);
+    return loaded;
 }
 
 bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Size3& local) const {
