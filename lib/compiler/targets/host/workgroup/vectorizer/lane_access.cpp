@@ -169,6 +169,15 @@ bool LaneAccesses::is_slow_under_mask(const llvm::Instruction& access) const {
            !target_.isLegalMaskedCompressStore(type, llvm::getLoadStoreAlignment(&access));
 }
 
+// Whether a store with gaps is one of rows under masks. A scatter of all lanes takes as long as about four rows. With three rows the masks of lanes would
+// have to be spread by many instructions.
+bool LaneAccesses::has_masked_form_with_gaps(const llvm::Instruction& instruction, const LaneAccess& access) const {
+    constexpr int64_t rows_max = 4;
+    return llvm::isa<llvm::StoreInst>(instruction) && !llvm::getLoadStoreType(&instruction)->isVectorTy() &&
+           access.step <= rows_max && llvm::isPowerOf2_64(static_cast<uint64_t>(access.step)) &&
+           !access.is_slow_under_mask && has_masked_form(instruction);
+}
+
 std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     const llvm::Value* address = llvm::getLoadStorePointerOperand(&instruction);
     llvm::Type* type = llvm::getLoadStoreType(&instruction);
@@ -201,6 +210,7 @@ std::optional<LaneAccess> LaneAccesses::of(llvm::Instruction& instruction) {
     if (access.step > 1) {
         find_group(instruction, access, bytes);
         access.row_takes_mask = has_masked_form_of_structures(instruction, access);
+        access.gaps_take_mask = !access.is_whole_group() && has_masked_form_with_gaps(instruction, access);
     }
     return access;
 }
@@ -323,6 +333,21 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
         builder.CreateAlignedStore(row, first, align);
     else
         builder.CreateMaskedStore(row, first, align, of_structures(builder, mask, int64_t{step} * elements, lanes));
+}
+
+void store_with_gaps(llvm::IRBuilder<>& builder, llvm::Value* values, llvm::Value* first, llvm::Align align,
+                     int64_t step, unsigned lanes, llvm::Value* mask) {
+    llvm::SmallVector<int> sources, lane_of_place;
+    llvm::SmallVector<llvm::Constant*> is_element;
+    for (int64_t place = 0; place < lanes * step; ++place) {
+        sources.push_back(place % step == 0 ? static_cast<int>(place / step) : llvm::PoisonMaskElem);
+        lane_of_place.push_back(static_cast<int>(place / step));
+        is_element.push_back(builder.getInt1(place % step == 0));
+    }
+    llvm::Value* stored = llvm::ConstantVector::get(is_element);
+    if (mask != nullptr)
+        stored = builder.CreateAnd(builder.CreateShuffleVector(mask, lane_of_place), stored);
+    builder.CreateMaskedStore(builder.CreateShuffleVector(values, sources), first, align, stored);
 }
 
 llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes) {

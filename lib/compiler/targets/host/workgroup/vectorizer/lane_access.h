@@ -3,7 +3,8 @@
 //
 // Such elements are loaded together with the elements between them, and separated in registers. Accesses of one block to
 // the same structures are an interleave group: all its loads begin at the first member that is accessed, so that LLVM can merge
-// them. A store is possible only for a whole group, because the bytes between must not change.
+// them. A store of all its bytes is possible only for a whole group, because the bytes between must not change. Processors with mask registers store the
+// row without them; others store one lane after the other, at known distances from the first one.
 //
 // Where there is no constant step, each lane still loads adjacent elements at once (structure_of), and the results are transposed.
 #pragma once
@@ -35,6 +36,7 @@ struct LaneAccess {
 
     bool takes_mask = false;  // forwards or backwards, and the processor has an instruction for some of the lanes
     bool is_slow_under_mask = false;  // a store of some lanes takes ten times as long as one of all
+    bool gaps_take_mask = false;  // the processor has an instruction that stores a row without the elements between
     bool row_takes_mask =
         false;  // structures side by side, and the processor has an instruction for those of some lanes
 
@@ -88,6 +90,7 @@ private:
     [[nodiscard]] bool has_masked_form_of_structures(const llvm::Instruction& instruction,
                                                      const LaneAccess& access) const;
     [[nodiscard]] bool is_slow_under_mask(const llvm::Instruction& access) const;
+    [[nodiscard]] bool has_masked_form_with_gaps(const llvm::Instruction& instruction, const LaneAccess& access) const;
     void find_group(llvm::Instruction& instruction, LaneAccess& access, int64_t element_bytes);
 
     const LaneShapes& shapes_;
@@ -120,6 +123,11 @@ private:
 // the row takes it; null: all.
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
                  const LaneAccess& access, unsigned lanes, llvm::Value* mask = nullptr);
+
+// Stores each lane's value, `step` elements behind that of the lane before, and leaves the elements between as they are. `mask`: the lanes that store;
+// null: all.
+void store_with_gaps(llvm::IRBuilder<>& builder, llvm::Value* values, llvm::Value* first, llvm::Align align,
+                     int64_t step, unsigned lanes, llvm::Value* mask);
 
 // The lanes' values in the opposite order.
 [[nodiscard]] llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes);

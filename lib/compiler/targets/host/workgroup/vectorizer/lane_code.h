@@ -184,6 +184,7 @@ private:
     llvm::Value* lowest_of_backward_row(llvm::Type& type, llvm::Value* first);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
+    void store_with_gaps(llvm::StoreInst& store, LaneAccess access, llvm::Value* mask);
     void store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask);
     void store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);

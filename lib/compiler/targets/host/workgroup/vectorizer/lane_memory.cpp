@@ -130,7 +130,10 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
     }
     if (accesses_.is_stored_apart(store)) {
         const auto number = accesses_.number_with(store);
-        if (number.size() == 1)
+        if (const auto access = accesses_.of(store);
+            number.size() == 1 && access && !store.getValueOperand()->getType()->isVectorTy())
+            store_with_gaps(store, *access, mask);
+        else if (number.size() == 1)
             store_apart(store, mask);
         else if (llvm::none_of(number, [&](llvm::StoreInst* other) { return store.comesBefore(other); }))
             store_numbers_apart(number, mask);
@@ -401,6 +404,37 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
     for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, nullptr)))
         result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
     return result;
+}
+
+// Stores elements that are a constant step apart, of which those between must not change. The check costs less than to take an address for each lane from
+// a vector, where lanes are stored one by one.
+void LaneCode::store_with_gaps(llvm::StoreInst& store, LaneAccess access, llvm::Value* mask) {
+    llvm::Value* const values = vector(store.getValueOperand());
+    access.takes_mask = access.gaps_take_mask;
+    const PlaceCheck check = check_place(access, store.getPointerOperand(), mask);
+    const auto store_together = [&] {
+        if (access.gaps_take_mask) {
+            workgroup::store_with_gaps(builder_, values, check.first, store.getAlign(), access.step, width_, mask);
+            return;
+        }
+        for (unsigned lane = 0; lane < width_; ++lane) {
+            llvm::Value* const place = builder_.CreateGEP(
+                builder_.getInt8Ty(), check.first, builder_.getInt64(static_cast<uint64_t>(access.stride) * lane));
+            builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), place, store.getAlign());
+        }
+    };
+    if (check.condition == nullptr) {
+        store_together();
+        return;
+    }
+    const TwoWays ways = branch_on(check.condition);
+    builder_.SetInsertPoint(ways.together);
+    store_together();
+    builder_.CreateBr(ways.done);
+    builder_.SetInsertPoint(ways.apart);
+    store_apart(store, mask);
+    builder_.CreateBr(ways.done);
+    builder_.SetInsertPoint(ways.done);
 }
 
 // Stores in the order of the lanes, as a scatter does: of several lanes with one address, the value of the last one remains.
