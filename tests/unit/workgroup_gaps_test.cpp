@@ -80,6 +80,74 @@ TEST(Gaps, KeepTheirElements) {
     }
 }
 
+// Some members of structures of four, of which the second and third are also adjacent, under a mask and without one.
+template <class T>
+void expect_right_members(const std::string& type, const std::string& processor) {
+    SCOPED_TRACE(type + ", processor '" + processor + "'");
+    Compiled program("typedef " + type + R"( T;
+        kernel void k(global T* three, global T* two, global T* odd, global const int* at) {
+            int i = get_global_id(0), p = at[i];
+            three[4 * i + 1] = (T)(i + 1); three[4 * i + 2] = (T)p; three[4 * i] = (T)i;
+            if (p > 1) { two[4 * i + 3] = (T)p; two[4 * i + 1] = (T)(i + p); }
+            odd[3 * i + 1] = (T)(i + 3); odd[3 * i + 2] = (T)p;
+        })",
+                     processor);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    constexpr size_t items = 72, steps = 4;
+    std::vector<int> at(items);
+    std::vector<T> three(steps * items), two(three), odd(three), right_three(three.size(), T{9}),
+        right_two(right_three), right_odd(right_three);
+    for (const int passing : {0, 35, 100}) {
+        std::ranges::fill(right_two, T{9});
+        for (size_t i = 0; i < items; ++i) {
+            const int p = at[i] = static_cast<int>(i * 37 % 100) < passing ? static_cast<int>(i % 7 + 2) : 1;
+            right_three[4 * i] = static_cast<T>(i);
+            right_three[4 * i + 1] = static_cast<T>(i + 1);
+            right_odd[3 * i + 1] = static_cast<T>(i + 3);
+            right_three[4 * i + 2] = right_odd[3 * i + 2] = static_cast<T>(p);
+            if (p > 1) {
+                right_two[4 * i + 1] = static_cast<T>(static_cast<int>(i) + p);
+                right_two[4 * i + 3] = static_cast<T>(p);
+            }
+        }
+        for (const uint64_t local : {uint64_t{4}, uint64_t{24}, uint64_t{72}}) {
+            for (std::vector<T>* const out : {&three, &two, &odd})
+                std::ranges::fill(*out, T{9});
+            program.run({1, {items, 1, 1}, {local, 1, 1}},
+                        Arguments().add(three.data()).add(two.data()).add(odd.data()).add(at.data()));
+            EXPECT_EQ(three, right_three) << "local size " << local << ", passing " << passing;
+            EXPECT_EQ(two, right_two) << "local size " << local << ", passing " << passing;
+            EXPECT_EQ(odd, right_odd) << "local size " << local << ", passing " << passing;
+        }
+    }
+}
+
+TEST(Gaps, BesideSeveralMembersKeepTheirElements) {
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        expect_right_members<float>("float", processor);
+        expect_right_members<uint16_t>("ushort", processor);
+        expect_right_members<uint64_t>("ulong", processor);
+    }
+}
+
+// Members of one structure are one row.
+TEST(Gaps, BesideSeveralMembersAreOneRow) {
+    Compiled program(R"(
+        kernel void k(global float* out, global const float* in) {
+            size_t i = get_global_id(0);
+            float a = in[i];
+            out[4 * i] = a; out[4 * i + 1] = a * 2; out[4 * i + 2] = a * 3;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_TRUE(has(program, "<i1 true, i1 true, i1 true, i1 false, i1 true, i1 true, i1 true, i1 false, "))
+        << program.optimised();
+    EXPECT_FALSE(has(program, "<i1 true, i1 false, "));
+    EXPECT_EQ(count(program, "@llvm.masked.scatter"), 0U) << program.optimised();
+}
+
 // An index of eight bits begins anew in the middle of a vector.
 TEST(Gaps, ThatWrapAroundAreRight) {
     constexpr unsigned places = 256;

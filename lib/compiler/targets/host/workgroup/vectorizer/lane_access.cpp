@@ -137,7 +137,12 @@ bool LaneAccesses::is_stored_apart(llvm::StoreInst& store) {
 
 llvm::SmallVector<llvm::StoreInst*, 8> LaneAccesses::number_with(llvm::StoreInst& store) {
     auto number = block_of(*store.getParent()).number_with(store);
-    const bool is_apart = llvm::all_of(number, [&](llvm::StoreInst* one) { return is_stored_apart(*one); });
+    const auto is_in_row = [&](llvm::StoreInst& one) {
+        const std::optional<LaneAccess> access = of(one);
+        return access && access->gaps_take_mask;
+    };
+    const bool is_apart =
+        llvm::all_of(number, [&](llvm::StoreInst* one) { return is_stored_apart(*one) && !is_in_row(*one); });
     return is_apart ? number : llvm::SmallVector<llvm::StoreInst*, 8>{&store};
 }
 
@@ -335,19 +340,24 @@ void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values
         builder.CreateMaskedStore(row, first, align, of_structures(builder, mask, int64_t{step} * elements, lanes));
 }
 
-void store_with_gaps(llvm::IRBuilder<>& builder, llvm::Value* values, llvm::Value* first, llvm::Align align,
-                     int64_t step, unsigned lanes, llvm::Value* mask) {
+void store_with_gaps(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::ArrayRef<int64_t> places,
+                     llvm::Value* first, llvm::Align align, int64_t step, unsigned lanes, llvm::Value* mask) {
     llvm::SmallVector<int> sources, lane_of_place;
     llvm::SmallVector<llvm::Constant*> is_element;
     for (int64_t place = 0; place < lanes * step; ++place) {
-        sources.push_back(place % step == 0 ? static_cast<int>(place / step) : llvm::PoisonMaskElem);
-        lane_of_place.push_back(static_cast<int>(place / step));
-        is_element.push_back(builder.getInt1(place % step == 0));
+        const auto* const member = llvm::find(places, place % step);
+        const auto lane = static_cast<int>(place / step);
+        sources.push_back(member == places.end()
+                              ? llvm::PoisonMaskElem
+                              : static_cast<int>(member - places.begin()) * static_cast<int>(lanes) + lane);
+        lane_of_place.push_back(lane);
+        is_element.push_back(builder.getInt1(member != places.end()));
     }
     llvm::Value* stored = llvm::ConstantVector::get(is_element);
     if (mask != nullptr)
         stored = builder.CreateAnd(builder.CreateShuffleVector(mask, lane_of_place), stored);
-    builder.CreateMaskedStore(builder.CreateShuffleVector(values, sources), first, align, stored);
+    llvm::Value* const row = builder.CreateShuffleVector(llvm::concatenateVectors(builder, values), sources);
+    builder.CreateMaskedStore(row, first, align, stored);
 }
 
 llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes) {

@@ -68,7 +68,7 @@ public:
     }
     // Whether each lane's element is stored alone: neither in a row with other lanes, nor together with other elements of its structure.
     [[nodiscard]] bool is_stored_apart(llvm::StoreInst& store);
-    // BlockAccesses::number_with, where all its elements are stored apart; else only `store`.
+    // BlockAccesses::number_with, where all its elements are stored apart and none in a row with gaps; else only `store`.
     [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store);
     // How many elements are stored with this access as one number; 1 for a load.
     [[nodiscard]] size_t elements_stored_with(llvm::Instruction& access) {
@@ -124,10 +124,10 @@ private:
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,
                  const LaneAccess& access, unsigned lanes, llvm::Value* mask = nullptr);
 
-// Stores each lane's value, `step` elements behind that of the lane before, and leaves the elements between as they are. `mask`: the lanes that store;
-// null: all.
-void store_with_gaps(llvm::IRBuilder<>& builder, llvm::Value* values, llvm::Value* first, llvm::Align align,
-                     int64_t step, unsigned lanes, llvm::Value* mask);
+// Stores some elements of each lane's structure, which has `step` elements, and leaves the others as they are. `places`: of each vector of `values` in the
+// structure, ascending from 0. `first`: the address of the first lane's first one. `mask`: the lanes that store; null: all.
+void store_with_gaps(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::ArrayRef<int64_t> places,
+                     llvm::Value* first, llvm::Align align, int64_t step, unsigned lanes, llvm::Value* mask);
 
 // The lanes' values in the opposite order.
 [[nodiscard]] llvm::Value* reversed(llvm::IRBuilder<>& builder, llvm::Value* values, unsigned lanes);

@@ -184,7 +184,9 @@ private:
     llvm::Value* lowest_of_backward_row(llvm::Type& type, llvm::Value* first);
     void store_row(const LaneAccess& access, llvm::StoreInst& store, llvm::Value* first, llvm::Value* mask);
     void store_apart(llvm::StoreInst& store, llvm::Value* mask);
-    void store_with_gaps(llvm::StoreInst& store, LaneAccess access, llvm::Value* mask);
+    void emit_store_apart(llvm::StoreInst& store, llvm::Value* mask);
+    void store_with_gaps(llvm::ArrayRef<llvm::StoreInst*> number, LaneAccess access, llvm::Value* mask);
+    llvm::Value* numbers_of(llvm::ArrayRef<llvm::StoreInst*> elements);
     void store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask);
     void store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);

@@ -71,12 +71,13 @@ double cost_of_partial_row(const LaneAccess& access, unsigned lanes) {
 // A store of elements that are a constant step apart: a row of vectors under masks, or one lane after the other, each an instruction that takes the
 // element from its vector.
 double cost_of_store_with_gaps(const LaneAccess& access, unsigned lanes, bool is_masked) {
-    constexpr double question = 4, shuffle_and_store = 2, stored_per_lane = 2;
+    constexpr double question = 2, shuffle_and_store = 2, other_shuffles = 1, stored_per_lane = 1.75;
     const bool is_asked = !access.is_certain || (is_masked && !access.gaps_take_mask);
-    const auto vectors = static_cast<double>(access.step);
-    const double stored =
-        access.gaps_take_mask ? vectors * (shuffle_and_store + (is_masked ? 1 : 0)) : stored_per_lane * lanes;
-    return stored + (is_asked ? question : 0);
+    if (!access.gaps_take_mask)
+        return stored_per_lane * lanes + (is_asked ? question : 0);
+    const auto vectors = static_cast<double>(access.step), members = static_cast<double>(access.group.size());
+    const double shuffles = shuffle_and_store + (members > 1 ? other_shuffles : 0) + (is_masked ? 1 : 0);
+    return (vectors * shuffles + (is_asked ? question : 0)) / members;
 }
 
 // The cost of a load or store of all lanes in the form that LaneCode emits.
@@ -101,11 +102,12 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
         return cost_of_vectors_apart(width, is_masked);
     const bool has_gaps =
         access && llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group();
-    if (has_gaps && accesses.elements_stored_with(instruction) == 1 &&
-        (mask != Mask::partial || access->gaps_take_mask))
-        return std::min(cost_of_store_with_gaps(*access, width, is_masked), apart.of(instruction, width));
-    if (!access || has_gaps)
-        return apart.of(instruction, width) / static_cast<double>(accesses.elements_stored_with(instruction));
+    if (!access || has_gaps) {
+        double cost = apart.of(instruction, width);
+        if (has_gaps && (mask != Mask::partial || access->gaps_take_mask))
+            cost = std::min(cost, cost_of_store_with_gaps(*access, width, is_masked));
+        return cost / static_cast<double>(accesses.elements_stored_with(instruction));
+    }
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     if (mask == Mask::partial && target.masks == Masks::dear)
         if (const double cost = cost_of_partial_row(*access, width); cost > 0)

@@ -129,14 +129,7 @@ void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
         return;
     }
     if (accesses_.is_stored_apart(store)) {
-        const auto number = accesses_.number_with(store);
-        if (const auto access = accesses_.of(store);
-            number.size() == 1 && access && !store.getValueOperand()->getType()->isVectorTy())
-            store_with_gaps(store, *access, mask);
-        else if (number.size() == 1)
-            store_apart(store, mask);
-        else if (llvm::none_of(number, [&](llvm::StoreInst* other) { return store.comesBefore(other); }))
-            store_numbers_apart(number, mask);
+        emit_store_apart(store, mask);
         return;
     }
     const std::optional<LaneAccess> access = accesses_.of(store);
@@ -404,79 +397,6 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
     for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, nullptr)))
         result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
     return result;
-}
-
-// Stores elements that are a constant step apart, of which those between must not change. The check costs less than to take an address for each lane from
-// a vector, where lanes are stored one by one.
-void LaneCode::store_with_gaps(llvm::StoreInst& store, LaneAccess access, llvm::Value* mask) {
-    llvm::Value* const values = vector(store.getValueOperand());
-    access.takes_mask = access.gaps_take_mask;
-    const PlaceCheck check = check_place(access, store.getPointerOperand(), mask);
-    const auto store_together = [&] {
-        if (access.gaps_take_mask) {
-            workgroup::store_with_gaps(builder_, values, check.first, store.getAlign(), access.step, width_, mask);
-            return;
-        }
-        for (unsigned lane = 0; lane < width_; ++lane) {
-            llvm::Value* const place = builder_.CreateGEP(
-                builder_.getInt8Ty(), check.first, builder_.getInt64(static_cast<uint64_t>(access.stride) * lane));
-            builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), place, store.getAlign());
-        }
-    };
-    if (check.condition == nullptr) {
-        store_together();
-        return;
-    }
-    const TwoWays ways = branch_on(check.condition);
-    builder_.SetInsertPoint(ways.together);
-    store_together();
-    builder_.CreateBr(ways.done);
-    builder_.SetInsertPoint(ways.apart);
-    store_apart(store, mask);
-    builder_.CreateBr(ways.done);
-    builder_.SetInsertPoint(ways.done);
-}
-
-// Stores in the order of the lanes, as a scatter does: of several lanes with one address, the value of the last one remains.
-void LaneCode::store_apart(llvm::StoreInst& store, llvm::Value* mask) {
-    if (store.getValueOperand()->getType()->isVectorTy()) {
-        store_vectors_apart(store, mask);
-        return;
-    }
-    store_values_apart(vector(store.getValueOperand()), store.getPointerOperand(), store.getAlign(), mask);
-}
-
-// Stores adjacent elements, by address, as one number, at the position of the last store. A scatter takes time for each of its elements, so one
-// scatter of numbers is faster than several of their parts.
-void LaneCode::store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask) {
-    llvm::StoreInst& first = *elements.front();
-    const auto bits = static_cast<unsigned>(first.getValueOperand()->getType()->getPrimitiveSizeInBits());
-    llvm::Type* const number = wide(builder_.getIntNTy(bits * static_cast<unsigned>(elements.size())));
-    llvm::Value* numbers = nullptr;
-    if (elements.size() == 2) {
-        llvm::Value* const both =
-            builder_.CreateShuffleVector(vector(first.getValueOperand()), vector(elements.back()->getValueOperand()),
-                                         llvm::createInterleaveMask(width_, 2));
-        numbers = builder_.CreateBitCast(both, number);
-    } else {
-        // Shifts are faster than shuffles of more than two vectors.
-        for (const auto [place, store] : llvm::enumerate(elements)) {
-            llvm::Value* part =
-                builder_.CreateBitCast(vector(store->getValueOperand()), wide(builder_.getIntNTy(bits)));
-            part = builder_.CreateShl(builder_.CreateZExt(part, number), place * bits);
-            numbers = numbers ? builder_.CreateOr(numbers, part) : part;
-        }
-    }
-    store_values_apart(numbers, first.getPointerOperand(), first.getAlign(), mask);
-}
-
-void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask) {
-    if (mask || width_ > accessed_one_by_one_max) {
-        builder_.CreateMaskedScatter(values, vector(address), align, mask ? mask : all_lanes());
-        return;
-    }
-    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, 0, nullptr)))
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), place, align);
 }
 
 }  // namespace polder::compiler::workgroup
