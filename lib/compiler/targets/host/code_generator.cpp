@@ -1,56 +1,30 @@
 // The steps for one kernel, in order (class Generation): read the kernel; guard_divisions; fold_known_arguments; prefer_inlining; make the
-// work-group function; optimize, which ends with passes whose work LLVM's pipeline would undo or misunderstand; emit. The size of the stack that the function needs comes from the object's .stack_sizes section.
+// work-group function; optimize; emit. The size of the stack that the function needs comes from the object's .stack_sizes section.
 #include "code_generator.h"
 
-#include "analyses.h"
 #include "bitcode_finalizer.h"
-#include "branching_loops.h"
 #include "cold_functions.h"
-#include "constant_division.h"
 #include "division_guard.h"
-#include "even_and_odd.h"
-#include "expected_places.h"
 #include "files/cache.h"
-#include "fused_products.h"
-#include "half_rounding.h"
+#include "inlining.h"
 #include "known_arguments.h"
-#include "lane_addresses.h"
-#include "lane_products.h"
-#include "logarithm_limits.h"
 #include "lower.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
-#include "machine/retarget.h"
-#include "mask_shuffles.h"
-#include "mask_words.h"
-#include "masked_memory.h"
-#include "masked_minimums.h"
-#include "minimum_zeros.h"
 #include "module/diagnostics.h"
 #include "module/quick_kernels.h"
 #include "module/reachable.h"
 #include "module/value_names.h"
 #include "module/verified.h"
+#include "optimization.h"
 #include "other_forms.h"
 #include "pass_gate.h"
 #include "pass_times.h"
-#include "power_scaling.h"
 #include "quick_passes.h"
-#include "range_checks.h"
-#include "reciprocals.h"
-#include "register_need.h"
-#include "register_tables.h"
-#include "skipped_results.h"
-#include "sum_order.h"
-#include "table_vectors.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
-#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
-#include "targets/host/workgroup/vectorizer/loop_alignment.h"
-#include "targets/host/workgroup/vectorizer/loop_divisions.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/workgroup.h"
-#include "vector_division.h"
 
 #include <base/log.h>
 #include <base/options.h>
@@ -59,70 +33,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <llvm/ADT/SCCIterator.h>
-#include <llvm/Analysis/CallGraph.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
-#include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/IR/InstIterator.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/DataExtractor.h>
-#include <llvm/Support/MathExtras.h>
-#include <llvm/Transforms/IPO/GlobalDCE.h>
 
 namespace polder::compiler {
 namespace {
 
-// A function is inlined, so that it is vectorized with the loop around it, unless the code would become too large. A cold
-// function stays a call. It is called for one lane after the other, but rarely.
-constexpr unsigned inlined_instructions_max = 3000;
-constexpr unsigned inlined_instructions_total_max = 60000;
-constexpr unsigned inlined_anyway_instructions_max = 50;
-
 // A kernel of so many instructions, with all functions inlined, is too long to be compiled in lanes, whatever is simplified.
 constexpr uint64_t instructions_in_lanes_max = 40000;
-
-// Callees come before callers, so that the size of a function includes what is inlined into it. Returns how many instructions the longest kernel would
-// have if all functions were inlined.
-uint64_t prefer_inlining(llvm::Module& module) {
-    llvm::DenseMap<const llvm::Function*, uint64_t> whole_sizes;  // with all functions inlined
-    uint64_t longest = 0;
-    llvm::DenseMap<const llvm::Function*, uint64_t> sizes;  // including the functions that are inlined into them
-    llvm::SmallVector<llvm::Function*> callees_first;
-    llvm::CallGraph graph(module);
-    for (auto component = llvm::scc_begin(&graph); !component.isAtEnd(); ++component)
-        for (const llvm::CallGraphNode* node : *component)
-            if (llvm::Function* function = node->getFunction(); function && !function->isDeclaration())
-                callees_first.push_back(function);
-    uint64_t total = module.getInstructionCount();
-    for (llvm::Function* function : callees_first) {
-        const uint64_t own = function->getInstructionCount();
-        uint64_t& size = sizes[function] = own;
-        uint64_t& whole_size = whole_sizes[function] = own;
-        for (const llvm::Instruction& instruction : llvm::instructions(*function)) {
-            const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
-            const llvm::Function* callee = call ? call->getCalledFunction() : nullptr;
-            if (callee && callee->hasFnAttribute(llvm::Attribute::AlwaysInline))
-                size += sizes.lookup(callee);
-            if (callee && !callee->hasFnAttribute(llvm::Attribute::Cold))
-                whole_size = llvm::SaturatingAdd(whole_size, whole_sizes.lookup(callee));
-        }
-        longest = std::max(longest, whole_size);
-        if (function->hasFnAttribute(kernel_attribute))
-            continue;
-        function->setLinkage(llvm::GlobalValue::InternalLinkage);
-        if (function->hasFnAttribute(llvm::Attribute::Cold))
-            continue;
-        const uint64_t added = size * (std::max(function->getNumUses(), 1U) - 1);
-        const bool is_too_much =
-            total + added > inlined_instructions_total_max && size > inlined_anyway_instructions_max;
-        if (own > inlined_instructions_max || is_too_much)
-            continue;
-        total += added;
-        function->removeFnAttr(llvm::Attribute::NoInline);
-        function->addFnAttr(llvm::Attribute::AlwaysInline);
-    }
-    return longest;
-}
 
 void set_processor(llvm::Module& module) {
     for (llvm::Function& function : module) {
@@ -140,96 +58,6 @@ void move_debug_information(llvm::Function& kernel, llvm::Function& work_group_f
     work_group_function.setSubprogram(kernel.getSubprogram());
     kernel.setSubprogram(nullptr);
     kernel.deleteBody();
-}
-
-// A program may define functions with the names of the C library. LLVM may assume the C library's meaning only for the symbols that
-// the loader offers.
-llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
-    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
-    library.disableAllFunctions();
-    for (const llvm::LibFunc function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset})
-        library.setAvailable(function);
-    return library;
-}
-
-Result<void> check_needed() {
-    if (OptionalWork::is_unneeded())
-        return fail(Status::out_of_resources, "the code is not needed any more");
-    return {};
-}
-
-Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
-                      const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
-    const OptimizationGate gate(module);
-    llvm::PipelineTuningOptions tuning;
-    // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
-    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
-    tuning.SLPVectorization = options.is_optimized && gate.joins_statements(lanes.loops > 0);
-    tuning.LoopInterleaving = options.is_optimized;
-    tuning.ForgetAllSCEVInLoopUnroll = gate.forgets_all_loops();
-    llvm::PassInstrumentationCallbacks callbacks;
-    times.watch(callbacks);
-    callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef pass, const llvm::Any& what) {
-        if (OptionalWork::is_unneeded())
-            return false;
-        const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what);
-        return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
-    });
-    llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
-    workgroup::add_loop_alignment_pass(builder);
-    if (lanes.loops == 0)
-        add_branching_loops_pass(builder);
-    workgroup::add_loop_division_pass(builder);
-    Analyses analyses;
-    analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
-    analyses.register_all(builder);
-    const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
-                       : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
-                                                                              : llvm::OptimizationLevel::O1;
-    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
-    POLDER_TRY(check_needed());
-    for (llvm::Function& function : module) {
-        if (function.isDeclaration())
-            continue;
-        if (options.is_optimized) {
-            workgroup::load_in_loops(function, analyses.functions);
-            join_range_checks(function, machine);
-            move_out_lane_products(function);
-        }
-        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
-        if (options.is_optimized)
-            choose_where_computed(function);
-        if (options.is_optimized) {
-            look_up_vectors(function, machine);
-            permute_small_tables(function, machine);
-        }
-        lower_masked_memory(function, target);
-        if (options.is_optimized)
-            mask_minimums(function, machine);
-        ignore_order_of_zeros(function);
-        round_halves_as_floats(function, machine);
-        round_halves_to_even(function);
-        if (options.is_optimized)
-            order_sums(function, target);
-        if (options.is_optimized)
-            expect_places(function);
-        divide_by_estimates(function, machine);
-        if (options.is_optimized) {
-            shuffle_before_comparing(function);
-            divide_vectors(function);
-            multiply_for_divisions(function, machine);
-            separate_even_and_odd(function, even_and_odd_target(function, machine));
-        }
-        scale_by_instructions(function, machine);
-        choose_limits_of_logarithms(function, machine);
-        compute_fused_products(function, machine);
-        pass_masks_as_words(function, machine);
-        if (options.is_optimized)
-            take_addresses_first(function);
-        if (options.is_optimized && may_store_registers(function))
-            function.addFnAttr("stackrealign");
-    }
-    return verified(module, "the last passes");
 }
 
 Result<std::string> emit_object(llvm::Module& module, ObjectEmitter& emitter) {

@@ -1,0 +1,137 @@
+// LLVM's pipeline for the function of a whole work-group, and after it the passes whose work the pipeline would undo or misunderstand.
+#include "optimization.h"
+
+#include "analyses.h"
+#include "branching_loops.h"
+#include "constant_division.h"
+#include "even_and_odd.h"
+#include "expected_places.h"
+#include "fused_products.h"
+#include "half_rounding.h"
+#include "lane_addresses.h"
+#include "lane_products.h"
+#include "logarithm_limits.h"
+#include "lower.h"
+#include "mask_shuffles.h"
+#include "mask_words.h"
+#include "masked_memory.h"
+#include "masked_minimums.h"
+#include "minimum_zeros.h"
+#include "module/verified.h"
+#include "pass_gate.h"
+#include "power_scaling.h"
+#include "range_checks.h"
+#include "reciprocals.h"
+#include "register_need.h"
+#include "register_tables.h"
+#include "skipped_results.h"
+#include "sum_order.h"
+#include "table_vectors.h"
+#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/loop_alignment.h"
+#include "targets/host/workgroup/vectorizer/loop_divisions.h"
+#include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "vector_division.h"
+
+#include <base/options.h>
+#include <compiler/optional_work.h>
+
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+
+namespace polder::compiler {
+namespace {
+
+// A program may define functions with the names of the C library. LLVM may assume the C library's meaning only for the symbols that
+// the loader offers.
+llvm::TargetLibraryInfoImpl known_library(const llvm::TargetMachine& machine) {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    for (const llvm::LibFunc function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset})
+        library.setAvailable(function);
+    return library;
+}
+
+}  // namespace
+
+Result<void> check_needed() {
+    if (OptionalWork::is_unneeded())
+        return fail(Status::out_of_resources, "the code is not needed any more");
+    return {};
+}
+
+Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
+                      const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
+    const OptimizationGate gate(module);
+    llvm::PipelineTuningOptions tuning;
+    // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
+    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
+    tuning.SLPVectorization = options.is_optimized && gate.joins_statements(lanes.loops > 0);
+    tuning.LoopInterleaving = options.is_optimized;
+    tuning.ForgetAllSCEVInLoopUnroll = gate.forgets_all_loops();
+    llvm::PassInstrumentationCallbacks callbacks;
+    times.watch(callbacks);
+    callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef pass, const llvm::Any& what) {
+        if (OptionalWork::is_unneeded())
+            return false;
+        const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what);
+        return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
+    });
+    llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+    workgroup::add_loop_alignment_pass(builder);
+    if (lanes.loops == 0)
+        add_branching_loops_pass(builder);
+    workgroup::add_loop_division_pass(builder);
+    Analyses analyses;
+    analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
+    analyses.register_all(builder);
+    const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
+                       : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
+                                                                              : llvm::OptimizationLevel::O1;
+    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    POLDER_TRY(check_needed());
+    for (llvm::Function& function : module) {
+        if (function.isDeclaration())
+            continue;
+        if (options.is_optimized) {
+            workgroup::load_in_loops(function, analyses.functions);
+            join_range_checks(function, machine);
+            move_out_lane_products(function);
+        }
+        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
+        if (options.is_optimized)
+            choose_where_computed(function);
+        if (options.is_optimized) {
+            look_up_vectors(function, machine);
+            permute_small_tables(function, machine);
+        }
+        lower_masked_memory(function, target);
+        if (options.is_optimized)
+            mask_minimums(function, machine);
+        ignore_order_of_zeros(function);
+        round_halves_as_floats(function, machine);
+        round_halves_to_even(function);
+        if (options.is_optimized)
+            order_sums(function, target);
+        if (options.is_optimized)
+            expect_places(function);
+        divide_by_estimates(function, machine);
+        if (options.is_optimized) {
+            shuffle_before_comparing(function);
+            divide_vectors(function);
+            multiply_for_divisions(function, machine);
+            separate_even_and_odd(function, even_and_odd_target(function, machine));
+        }
+        scale_by_instructions(function, machine);
+        choose_limits_of_logarithms(function, machine);
+        compute_fused_products(function, machine);
+        pass_masks_as_words(function, machine);
+        if (options.is_optimized)
+            take_addresses_first(function);
+        if (options.is_optimized && may_store_registers(function))
+            function.addFnAttr("stackrealign");
+    }
+    return verified(module, "the last passes");
+}
+
+}  // namespace polder::compiler
