@@ -40,7 +40,7 @@ double cost_of_access_apart(unsigned lanes, bool is_masked) {
 double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     // Where lanes leave a loop at different times, most lanes of a gather may be inactive. Examples are the product with a sparse matrix by rows
     // and a breadth-first search.
-    constexpr double quick_per_lane = 2, left_per_lane = 4;
+    constexpr double quick_per_lane = 2, masked_per_lane = 3, left_per_lane = 4;
     const bool is_masked = plan_.masked.contains(const_cast<llvm::BasicBlock*>(access.getParent()));
     constexpr double read_once_per_lane = 14;
     if (is_row_read_once(access))
@@ -56,7 +56,8 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     if (!is_quick || !has_instruction || (!is_masked && lanes <= accessed_one_by_one_max) ||
         is_row_of_its_own(access) || is_read_and_written_in_turns(access))
         return cost_of_access_apart(lanes, is_masked);
-    return lanes * ((is_left_one_by_one(access) ? left_per_lane : quick_per_lane) +
+    const double all_per_lane = is_masked ? masked_per_lane : quick_per_lane;
+    return lanes * ((is_left_one_by_one(access) ? left_per_lane : all_per_lane) +
                     (is_part_of_word ? part_of_word_per_lane : 0));
 }
 
