@@ -25,7 +25,7 @@ namespace {
 
 namespace patterns = llvm::PatternMatch;
 
-constexpr unsigned depth_max = 4;  // of terms joined by and and or
+constexpr unsigned term_depth_max = 4;  // of terms joined by and and or
 
 using Term = GuardedLoop::Term;
 
@@ -69,7 +69,7 @@ private:
             llvm::Value* here = guarded_.at_counter(before, condition, nullptr);
             return is_wanted ? here : before.CreateNot(here);
         }
-        if (depth == depth_max)
+        if (depth == term_depth_max)
             return nullptr;
         llvm::Value *left = nullptr, *right = nullptr;
         if (patterns::match(&condition, patterns::m_Freeze(patterns::m_Value(left))))

@@ -15,8 +15,6 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
@@ -25,15 +23,7 @@ namespace polder::compiler::workgroup {
 namespace {
 
 // Longer code is not worth the time to compile it for cases that are rare.
-constexpr unsigned instructions_max = 600;
-
-llvm::CallInst* call_in(llvm::Function& function) {
-    for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-            call && call->getCalledFunction() && !call->getCalledFunction()->isIntrinsic())
-            return call;
-    return nullptr;
-}
+constexpr unsigned rare_instructions_max = 600;
 
 // Whether all that `function` changes is its own variables, and the values of the call, which its first argument points to.
 bool only_computes(const llvm::Function& function) {
@@ -63,7 +53,7 @@ llvm::CallInst* call_to_inline(llvm::Function& function) {
 bool inline_all(llvm::Function& function) {
     while (llvm::CallInst* const call = call_to_inline(function)) {
         llvm::InlineFunctionInfo info;
-        if (function.getInstructionCount() > instructions_max || !llvm::InlineFunction(*call, info).isSuccess())
+        if (function.getInstructionCount() > rare_instructions_max || !llvm::InlineFunction(*call, info).isSuccess())
             return false;
     }
     return llvm::none_of(llvm::instructions(function), [](const llvm::Instruction& instruction) {
@@ -160,15 +150,6 @@ bool pays(llvm::Function& function) {
     });
 }
 
-// Puts the variables of inlined functions into registers.
-void simplify(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    llvm::FunctionPassManager passes;
-    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().needCanonicalLoops(true)));
-    passes.run(function, analyses);
-    analyses.clear(function, function.getName());
-}
-
 // Keeps the loop over active lanes when the vectorizer has an obstacle.
 void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned register_words, Permutes permutes,
                llvm::FunctionAnalysisManager& analyses) {
@@ -184,7 +165,7 @@ void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned re
     VectorForm(*made, call, all_lanes, lanes).define();
     const bool is_whole = inline_all(*made);
     if (is_whole)
-        simplify(*made, analyses);
+        put_variables_into_registers(*made, analyses);
     if (!is_whole || !only_computes(*made) || !pays(*made) ||
         !vectorize_one_vector(*made, {lanes, permutes}, analyses).empty()) {
         made->eraseFromParent();
@@ -204,8 +185,8 @@ void vectorize_rare_calls(llvm::Module& module, unsigned register_words, Permute
         if (function.hasFnAttribute(rare_lanes_attribute))
             functions.push_back(&function);
     for (llvm::Function* const function : functions) {
-        const llvm::CallInst* const call = call_in(*function);
-        if (call != nullptr && !call->getType()->isVoidTy() && !call->getCalledFunction()->isDeclaration())
+        const llvm::CallInst* const call = callee_call_in(*function);
+        if (call != nullptr && !call->getType()->isVoidTy())
             vectorize(*function, *call, register_words, permutes, analyses);
     }
 }

@@ -3,6 +3,9 @@
 #include "vectorizer.h"
 
 #include <algorithm>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 namespace polder::compiler::workgroup {
 
@@ -89,6 +92,22 @@ void loop_over_lanes(llvm::IRBuilder<>& at, unsigned lanes, llvm::Value* bits, l
     properties->replaceOperandWith(0, properties);
     at.CreateCondBr(at.CreateICmpEQ(next, at.getInt64(lanes)), &after, head)
         ->setMetadata(llvm::LLVMContext::MD_loop, properties);
+}
+
+llvm::CallInst* callee_call_in(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+            call && call->getCalledFunction() && !call->getCalledFunction()->isDeclaration())
+            return call;
+    return nullptr;
+}
+
+void put_variables_into_registers(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    llvm::FunctionPassManager passes;
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().needCanonicalLoops(true)));
+    passes.run(function, analyses);
+    analyses.clear(function, function.getName());
 }
 
 }  // namespace polder::compiler::workgroup

@@ -5,6 +5,7 @@
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/PassManager.h>
 
 namespace polder::compiler::workgroup {
 
@@ -51,5 +52,11 @@ void for_each_lane(llvm::IRBuilder<>& at, llvm::Value& bits, llvm::function_ref<
 // one whose bit is set.
 void loop_over_lanes(llvm::IRBuilder<>& at, unsigned lanes, llvm::Value* bits, llvm::BasicBlock& after,
                      llvm::function_ref<void(llvm::Value& lane)> body);
+
+// The call in `function`, which calls one function with a body for lane after lane; null: none.
+[[nodiscard]] llvm::CallInst* callee_call_in(llvm::Function& function);
+
+// For a function into which this call was inlined: its variables and those of the callee.
+void put_variables_into_registers(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace polder::compiler::workgroup

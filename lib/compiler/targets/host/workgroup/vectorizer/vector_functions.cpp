@@ -24,8 +24,6 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
 namespace polder::compiler::workgroup {
@@ -40,7 +38,7 @@ constexpr const char* lanes_attribute = "polder-call-for-lanes";
 constexpr const char* made_attribute = "polder-made-for-lanes";
 
 // Longer functions take too long to compile in lanes, as longer kernels do.
-constexpr unsigned instructions_max = 12000;
+constexpr unsigned vector_instructions_max = 12000;
 
 bool is_plain_call(const llvm::CallBase& call) {
     const llvm::Function* const callee = call.getCalledFunction();
@@ -157,7 +155,7 @@ void call_long_functions(llvm::Function& kernel, llvm::TargetMachine* target) {
 
 void prepare_vector_functions(llvm::Function& kernel, unsigned register_words, llvm::TargetMachine* target) {
     for (llvm::Function* const function : callees_first(kernel))
-        if (become_plain(*function, target) && function->getInstructionCount() <= instructions_max)
+        if (become_plain(*function, target) && function->getInstructionCount() <= vector_instructions_max)
             mark(*function, register_words);
 }
 
@@ -267,23 +265,6 @@ private:
     llvm::IRBuilder<> at_;
 };
 
-llvm::CallInst* call_in(llvm::Function& function) {
-    for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-            call && call->getCalledFunction() && !call->getCalledFunction()->isDeclaration())
-            return call;
-    return nullptr;
-}
-
-// Puts the variables of the inlined function into registers.
-void simplify(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    llvm::FunctionPassManager passes;
-    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-    passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().needCanonicalLoops(true)));
-    passes.run(function, analyses);
-    analyses.clear(function, function.getName());
-}
-
 // Whether `function`, which calls its callee in a loop over lanes, has become vector code.
 bool vectorize(llvm::Function& function, const LaneTarget& target, Lanes wanted,
                llvm::FunctionAnalysisManager& analyses) {
@@ -294,10 +275,10 @@ bool vectorize(llvm::Function& function, const LaneTarget& target, Lanes wanted,
     llvm::Function* const made = llvm::CloneFunction(&function, copies);
     made->removeFnAttr(lanes_attribute);
     llvm::InlineFunctionInfo info;
-    llvm::CallInst* const call = call_in(*made);
+    llvm::CallInst* const call = callee_call_in(*made);
     bool is_done = call != nullptr && llvm::InlineFunction(*call, info).isSuccess();
     if (is_done) {
-        simplify(*made, analyses);
+        put_variables_into_registers(*made, analyses);
         const LaneTarget* const prices = wanted == Lanes::where_they_pay ? &target : nullptr;
         is_done = vectorize_one_vector(*made, {lanes, target.permutes}, analyses, prices).empty();
     }
@@ -347,7 +328,7 @@ std::set<std::string> vectorize_functions(llvm::Module& module, const LaneTarget
         return nullptr;
     };
     while (llvm::Function* const function = next()) {
-        const llvm::CallInst* const call = call_in(*function);
+        const llvm::CallInst* const call = callee_call_in(*function);
         const std::string name = call ? call->getCalledFunction()->getName().str() : "";
         if (!vectorize(*function, target, lanes, analyses)) {
             function->removeFnAttr(lanes_attribute);
