@@ -8,7 +8,7 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr uint32_t n = 48;  // work-items, in groups of 24: whole vectors and a rest
+constexpr uint32_t copied_items = 48;  // work-items, in groups of 24: whole vectors and a rest
 
 // The work-items whose id is `first` modulo `step` execute the statement.
 std::string kernel_with(const std::string& statement) {
@@ -22,7 +22,7 @@ std::string kernel_with(const std::string& statement) {
 }
 
 struct Outcome {
-    std::vector<int> out = std::vector<int>(n, -1), to = std::vector<int>(32, 7);
+    std::vector<int> out = std::vector<int>(copied_items, -1), to = std::vector<int>(32, 7);
     friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
@@ -30,7 +30,7 @@ Outcome run(Compiled& program, uint64_t bytes, int step, int first) {
     Outcome made;
     std::vector<int> from(32);
     std::iota(from.begin(), from.end(), 100);
-    program.run({1, {n, 1, 1}, {24, 1, 1}},
+    program.run({1, {copied_items, 1, 1}, {24, 1, 1}},
                 Arguments().add(made.out.data()).add(made.to.data()).add(from.data()).add(bytes).add(step).add(first));
     return made;
 }
@@ -40,7 +40,7 @@ constexpr std::pair<int, int> steps_and_firsts[] = {{1, 0}, {3, 1}, {48, 21}, {7
 
 std::vector<int> ids_of(int step, int first) {
     std::vector<int> ids;
-    for (int i = 0; i < static_cast<int>(n); ++i)
+    for (int i = 0; i < static_cast<int>(copied_items); ++i)
         if (i % step == first)
             ids.push_back(i);
     return ids;

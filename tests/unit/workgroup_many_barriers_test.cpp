@@ -12,7 +12,7 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr size_t items = 160;
+constexpr size_t barrier_items = 160;
 
 std::string kernel_of(const std::string& body) {
     return "kernel void k(global int* a, int m, local int* t) {\n"
@@ -52,12 +52,12 @@ TEST(SharedPlaces, OfLoopsAndOfDifferentWays_HaveRightValues) {
         "            x += t[(l + 2) % n] + z - w;\n"
         "        }\n        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n"));
     ASSERT_EQ(program.prepare("k"), "");
-    for (const size_t local : {size_t{1}, size_t{8}, size_t{20}, size_t{32}, items})
+    for (const size_t local : {size_t{1}, size_t{8}, size_t{20}, size_t{32}, barrier_items})
         for (const int32_t m : {0, 1, 2, 7}) {
-            std::vector<int32_t> found(items);
+            std::vector<int32_t> found(barrier_items);
             std::iota(found.begin(), found.end(), 5);
             std::vector<uint32_t> expected(found.begin(), found.end());
-            for (size_t group = 0; group < items; group += local) {
+            for (size_t group = 0; group < barrier_items; group += local) {
                 std::vector<uint32_t> x(expected.begin() + static_cast<std::ptrdiff_t>(group),
                                         expected.begin() + static_cast<std::ptrdiff_t>(group + local));
                 std::vector<uint32_t> y(local, 1);
@@ -77,7 +77,7 @@ TEST(SharedPlaces, OfLoopsAndOfDifferentWays_HaveRightValues) {
                 for (size_t l = 0; l < local; ++l)
                     expected[group + l] = x[l] + y[l];
             }
-            program.run({1, {items, 1, 1}, {local, 1, 1}},
+            program.run({1, {barrier_items, 1, 1}, {local, 1, 1}},
                         Arguments().add(found.data()).add(m).add_local(local * sizeof(int)));
             EXPECT_EQ(std::vector<uint32_t>(found.begin(), found.end()), expected)
                 << "groups of " << local << ", " << m << " rounds";

@@ -12,18 +12,18 @@ namespace {
 
 using Ends = WorkGroupOptions::Ends;
 
-constexpr size_t items = 160;
+constexpr size_t structure_items = 160;
 
 // Some lanes, one of few, all, none.
 std::vector<int> conditions(size_t round) {
-    std::vector<int> keys(items);
-    for (size_t i = 0; i < items; ++i)
+    std::vector<int> keys(structure_items);
+    for (size_t i = 0; i < structure_items; ++i)
         keys[i] = round == 2 ? 1 : round == 3 ? 0 : static_cast<int>(i * 7 % (round == 0 ? 5 : 33) == 1);
     return keys;
 }
 
 // A film's pixels: red, green, blue and weight of a sample are added to three colours.
-constexpr const char* pixels = R"(
+constexpr const char* masked_pixels = R"(
     kernel void k(global const int* keys, global const float* samples, global float* film) {
         const size_t i = get_global_id(0);
         if (keys[i] == 1) {
@@ -39,27 +39,27 @@ constexpr const char* pixels = R"(
     })";
 
 TEST(MaskedStructures, OfThreeElements_StayInTheOrderOfMemory) {
-    Compiled program(pixels, processor_with_512_bits);
+    Compiled program(masked_pixels, processor_with_512_bits);
     ASSERT_EQ(program.prepare("k", true, {64, 1, 1}), "");
     EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
     EXPECT_FALSE(has(program, "gather") || has(program, "scatter")) << program.optimised();
 }
 
 TEST(MaskedStructures, OfThreeElements_AreRight) {
-    Compiled program(pixels);
+    Compiled program(masked_pixels);
     for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
         ASSERT_EQ(program.prepare("k", false, {}, Ends::ragged, lanes), "");
         for (size_t round = 0; round < 4; ++round) {
             const std::vector<int> keys = conditions(round);
-            std::vector<float> samples(4 * items), film(3 * items);
+            std::vector<float> samples(4 * structure_items), film(3 * structure_items);
             std::iota(samples.begin(), samples.end(), -300.0F);
             std::iota(film.begin(), film.end(), 7.0F);
             std::vector<float> expected = film;
-            for (size_t i = 0; i < items; ++i)
+            for (size_t i = 0; i < structure_items; ++i)
                 if (const float weight = samples[4 * i + 3]; keys[i] == 1 && weight > 0.0F)
                     for (size_t c = 0; c < 3; ++c)
                         expected[3 * i + c] += samples[4 * i + c] * weight;
-            program.run({1, {items, 1, 1}, {50, 1, 1}},
+            program.run({1, {structure_items, 1, 1}, {50, 1, 1}},
                         Arguments().add(keys.data()).add(samples.data()).add(film.data()));
             EXPECT_EQ(film, expected) << round;
         }
@@ -67,7 +67,7 @@ TEST(MaskedStructures, OfThreeElements_AreRight) {
 }
 
 // One of two, one of three, the first and last of three, the middle ones of four.
-constexpr const char* parts = R"(
+constexpr const char* masked_parts = R"(
     kernel void k(global const int* keys, global const int* in, global int* out) {
         const size_t i = get_global_id(0);
         if (keys[i] == 1)
@@ -75,21 +75,22 @@ constexpr const char* parts = R"(
     })";
 
 TEST(MaskedStructures, WithUnusedElements_AreRight) {
-    Compiled code(parts, processor_with_512_bits);
+    Compiled code(masked_parts, processor_with_512_bits);
     ASSERT_EQ(code.prepare("k", true, {64, 1, 1}, Ends::whole, Lanes::wherever_possible), "");
     EXPECT_FALSE(has(code, "gather")) << code.optimised();
-    Compiled program(parts);
+    Compiled program(masked_parts);
     for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
         ASSERT_EQ(program.prepare("k", false, {}, Ends::ragged, lanes), "");
         for (size_t round = 0; round < 4; ++round) {
             const std::vector<int> keys = conditions(round);
-            std::vector<int> in(602 + 3 * items), out(items, -5), expected(items, -5);
+            std::vector<int> in(602 + 3 * structure_items), out(structure_items, -5), expected(structure_items, -5);
             std::iota(in.begin(), in.end(), -40);
-            for (size_t i = 0; i < items; ++i)
+            for (size_t i = 0; i < structure_items; ++i)
                 if (keys[i] == 1)
                     expected[i] = in[2 * i + 1] + 3 * in[3 * i + 1] + 5 * in[3 * i + 600] + 7 * in[3 * i + 602] +
                                   11 * in[4 * i + 1] + 13 * in[4 * i + 2];
-            program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(keys.data()).add(in.data()).add(out.data()));
+            program.run({1, {structure_items, 1, 1}, {50, 1, 1}},
+                        Arguments().add(keys.data()).add(in.data()).add(out.data()));
             EXPECT_EQ(out, expected) << round;
         }
     }
@@ -123,37 +124,37 @@ TEST(MaskedStructures, WhoseMembersChangeInTurns_StayInTheOrderOfMemory) {
 
 TEST(MaskedStructures, WhoseMembersChangeInTurns_AreRight) {
     Compiled program(changed_in_turns);
-    std::vector<float> data(3 * items), expected(3 * items);
+    std::vector<float> data(3 * structure_items), expected(3 * structure_items);
     for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
         ASSERT_EQ(program.prepare("scaled", false, {}, Ends::ragged, lanes), "");
         std::iota(data.begin(), data.end(), -30.0F);
         expected = data;
-        for (size_t i = 0; i < items; ++i) {
+        for (size_t i = 0; i < structure_items; ++i) {
             float* const pixel = &expected[3 * i];
             pixel[0] *= 3;
             pixel[1] *= 3 + pixel[2];
             pixel[2] *= 3;
         }
-        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
+        program.run({1, {structure_items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
         EXPECT_EQ(data, expected);
         ASSERT_EQ(program.prepare("reread", false, {}, Ends::ragged, lanes), "");
         std::iota(data.begin(), data.end(), -30.0F);
         expected = data;
-        for (size_t i = 0; i < items; ++i) {
+        for (size_t i = 0; i < structure_items; ++i) {
             expected[2 * i] *= 3;
             expected[2 * i + 1] += expected[2 * i] + 3;
         }
-        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
+        program.run({1, {structure_items, 1, 1}, {50, 1, 1}}, Arguments().add(data.data()).add(3.0F));
         EXPECT_EQ(data, expected);
         ASSERT_EQ(program.prepare("words", false, {}, Ends::ragged, lanes), "");
-        std::vector<int> whole(2 * items), expected_whole;
+        std::vector<int> whole(2 * structure_items), expected_whole;
         std::iota(whole.begin(), whole.end(), 30000);
         expected_whole = whole;
-        for (size_t i = 0; i < items; ++i) {
+        for (size_t i = 0; i < structure_items; ++i) {
             expected_whole[2 * i] *= 7;
             expected_whole[2 * i + 1] += static_cast<int16_t>(expected_whole[2 * i] >> 16) + 7;
         }
-        program.run({1, {items, 1, 1}, {50, 1, 1}}, Arguments().add(whole.data()).add(7));
+        program.run({1, {structure_items, 1, 1}, {50, 1, 1}}, Arguments().add(whole.data()).add(7));
         EXPECT_EQ(whole, expected_whole);
     }
 }
