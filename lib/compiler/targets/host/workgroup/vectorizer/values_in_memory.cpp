@@ -1,3 +1,5 @@
+// How the values of all lanes lie in memory, the loops over lanes that load and store them, and what makes vector code of such a loop: the call in it is found,
+// inlined, and the variables of both become registers.
 #include "values_in_memory.h"
 
 #include "vectorizer.h"
