@@ -221,6 +221,31 @@ TEST_F(ImageVersion, EveryFormatIsWrittenAsByCodeForAnyImage) {
     }
 }
 
+// One kernel for all formats of numbers, whose colors go to a buffer: lanes take its code for any image apart into components.
+TEST_F(ImageVersion, OneKernelReadsEveryFormat) {
+    const char* const source = R"(
+        kernel void k(read_only image2d_t image, sampler_t s, global float4* to) {
+            const int2 p = (int2)(get_global_id(0), get_global_id(1));
+            to[p.y * get_global_size(0) + p.x] = read_imagef(image, s, p);
+        })";
+    const OwnedProgram program = build(source), other = build(source, "-cl-opt-disable");
+    const OwnedKernel kernel = make_kernel(program, "k"), general = make_kernel(other, "k");
+    cl_int error = CL_SUCCESS;
+    const OwnedSampler nearest = clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, &error);
+    for (const cl_image_format& format : formats(CL_MEM_READ_ONLY)) {
+        if (is_whole(format))
+            continue;
+        SCOPED_TRACE(name_of(format));
+        const OwnedMem image = random_image(kinds[0], format);
+        const auto colors = [&](cl_kernel of) {
+            const OwnedMem to = make_buffer(53 * 8 * sizeof(cl_float4));
+            run(of, static_cast<cl_mem>(image), static_cast<cl_sampler>(nearest), static_cast<cl_mem>(to));
+            return read<Color>(to, 53 * 8);
+        };
+        ASSERT_NO_FATAL_FAILURE(expect_same(colors(kernel), colors(general), true));
+    }
+}
+
 // One kernel, two images of other formats at each launch: more than it has versions for.
 TEST_F(ImageVersion, ImagesMayDifferFromLaunchToLaunch) {
     const char* const source = R"(

@@ -53,7 +53,75 @@ define <4 x float> @user_of_own(<4 x float> %x) {
   %result = call <4 x float> @own(<4 x float> %x)
   ret <4 x float> %result
 }
+define internal <4 x float> @element_of_image(ptr %image, i32 %order, <4 x i32> %place) #2 {
+  %x = extractelement <4 x i32> %place, i64 0
+  %p = getelementptr <4 x float>, ptr %image, i32 %x
+  %v = load <4 x float>, ptr %p
+  ret <4 x float> %v
+}
+define <4 x float> @user_of_image(ptr %image, <4 x i32> %place) {
+  %result = call <4 x float> @element_of_image(ptr %image, i32 1, <4 x i32> %place)
+  ret <4 x float> %result
+}
+define internal <4 x float> @swapped(<4 x float> %x) #0 {
+  %swapped = shufflevector <4 x float> %x, <4 x float> poison, <4 x i32> <i32 2, i32 1, i32 0, i32 3>
+  ret <4 x float> %swapped
+}
+define <4 x float> @user_of_swapped(<4 x float> %x) {
+  %result = call <4 x float> @swapped(<4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @first(<4 x float> %x) #0 {
+  %number = extractelement <4 x float> %x, i64 0
+  %one = insertelement <4 x float> poison, float %number, i64 0
+  %all = shufflevector <4 x float> %one, <4 x float> poison, <4 x i32> zeroinitializer
+  ret <4 x float> %all
+}
+define <4 x float> @user_of_first(<4 x float> %x) {
+  %result = call <4 x float> @first(<4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @chosen(<4 x float> %x, <4 x float> %y) #0 {
+  %number = extractelement <4 x float> %x, i64 1
+  %is_less = fcmp olt float %number, 0.0
+  %result = select i1 %is_less, <4 x float> %x, <4 x float> %y
+  ret <4 x float> %result
+}
+define <4 x float> @user_of_chosen(<4 x float> %x) {
+  %result = call <4 x float> @chosen(<4 x float> %x, <4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @branch(<4 x float> %x) #0 {
+  %number = extractelement <4 x float> %x, i64 1
+  %is_less = fcmp olt float %number, 0.0
+  br i1 %is_less, label %less, label %more
+less:
+  ret <4 x float> %x
+more:
+  %sum = fadd <4 x float> %x, %x
+  ret <4 x float> %sum
+}
+define <4 x float> @user_of_branch(<4 x float> %x) {
+  %result = call <4 x float> @branch(<4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @splat(<4 x float> %x, float %y) #0 {
+  %is_less = fcmp olt float %y, 0.0
+  br i1 %is_less, label %less, label %more
+less:
+  ret <4 x float> %x
+more:
+  %one = insertelement <4 x float> poison, float %y, i64 0
+  %all = shufflevector <4 x float> %one, <4 x float> poison, <4 x i32> zeroinitializer
+  %sum = fadd <4 x float> %x, %all
+  ret <4 x float> %sum
+}
+define <4 x float> @user_of_splat(<4 x float> %x) {
+  %result = call <4 x float> @splat(<4 x float> %x, float 2.0)
+  ret <4 x float> %result
+}
 attributes #0 = { cold noinline memory(none) "BUILTIN" }
+attributes #2 = { cold noinline memory(read) "BUILTIN" }
 attributes #1 = { cold noinline memory(none) }
 )";
 
@@ -61,7 +129,8 @@ class ElementFunctions : public ::testing::Test {
 protected:
     void SetUp() override {
         std::string ir = text;
-        ir.replace(ir.find("BUILTIN"), 7, builtin_attribute);
+        for (size_t at = ir.find("BUILTIN"); at != std::string::npos; at = ir.find("BUILTIN"))
+            ir.replace(at, 7, builtin_attribute);
         module_ = compiler::test::parsed(ir, context_);
         ASSERT_TRUE(module_);
     }
@@ -102,6 +171,17 @@ TEST_F(ElementFunctions, ComputeOneElement) {
 
 // Its elements may depend on each other.
 TEST_F(ElementFunctions, OfProgramsOwn_AreNotMade) { EXPECT_EQ(calls_in("user_of_own", "own"), 1U); }
+
+TEST_F(ElementFunctions, WithNumbersAndBranchesOnThem_AreMade) { EXPECT_EQ(calls_in("user_of_splat", "splat"), 0U); }
+
+// Reading an image has vectors, too: the place in the image, and the channels.
+TEST_F(ElementFunctions, WhereElementsMeet_AreNotMade) {
+    EXPECT_EQ(calls_in("user_of_image", "element_of_image"), 1U);
+    EXPECT_EQ(calls_in("user_of_swapped", "swapped"), 1U);
+    EXPECT_EQ(calls_in("user_of_first", "first"), 1U);
+    EXPECT_EQ(calls_in("user_of_chosen", "chosen"), 1U);
+    EXPECT_EQ(calls_in("user_of_branch", "branch"), 1U);
+}
 
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

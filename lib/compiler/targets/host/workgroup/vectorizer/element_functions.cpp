@@ -2,6 +2,7 @@
 #include "element_functions.h"
 
 #include "analyses.h"
+#include "elementwise.h"
 #include "machine/retarget.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -53,13 +54,8 @@ llvm::Function& element_function_of(llvm::Function& of_vectors) {
 }
 
 bool is_of_vectors(const llvm::Function& function) {
-    const auto* const type = llvm::dyn_cast<llvm::FixedVectorType>(function.getReturnType());
-    return type && !function.isDeclaration() && function.hasFnAttribute(llvm::Attribute::Cold) &&
-           function.hasFnAttribute(builtin_attribute) && function.onlyReadsMemory() &&
-           llvm::all_of(function.args(), [&](const llvm::Argument& argument) {
-               const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(argument.getType());
-               return vector == nullptr || vector->getNumElements() == type->getNumElements();
-           });
+    return function.getReturnType()->isVectorTy() && function.hasFnAttribute(llvm::Attribute::Cold) &&
+           function.hasFnAttribute(builtin_attribute) && is_elementwise(function);
 }
 
 }  // namespace

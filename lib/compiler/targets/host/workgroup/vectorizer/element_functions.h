@@ -6,7 +6,7 @@
 
 namespace polder::compiler::workgroup {
 
-// Of the library's functions alone: each element of their results depends on the same element of the arguments.
+// Of the library's functions alone, and of those whose result's elements depend on the same element of the arguments (elementwise.h).
 void call_for_each_element(llvm::Function& function);
 
 }  // namespace polder::compiler::workgroup
