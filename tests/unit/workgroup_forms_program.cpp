@@ -373,8 +373,9 @@ std::string FormsProgram::call(const Scope& scope) {
         return "{ " + filled_array + function.name + "(" + array + one_of("", " + 3", " + " + i) + ", " + rest + ";\n" +
                v + " ^= " + array + "[" + i + "] + " + array + "[4] * 3 + " + array + "[7]; }\n";
     case 2:
-        return "{ Four f = {" + v + ", " + w + ", " + value + ", 9}; f = " + function.name + "(f, " + rest + "; " + v +
-               " += f.a ^ f.b * 3 ^ f.c * 5 ^ f.d; }\n";
+        // A name of its own: in a function of a structure, the numbers may be members of `f`.
+        return "{ Four made = {" + v + ", " + w + ", " + value + ", 9}; made = " + function.name + "(made, " + rest +
+               "; " + v + " += made.a ^ made.b * 3 ^ made.c * 5 ^ made.d; }\n";
     case 3:
         return "{ " + filled_array + v + " += " + function.name + "(" + array +
                one_of(", " + array + " + 2, ",

@@ -17,7 +17,8 @@ bool is_used_behind(const llvm::Instruction& instruction, const LaneShapes& shap
 
 }  // namespace
 
-// Of an address that is used in another block, also what it is computed from: the check of a likely step begins there (LaneCode::likely_step).
+// Of an address that is used in another block, also what it is computed from: the check of a likely step begins there (LaneCode::likely_step). The address
+// may be computed in the other block, from an index of this one.
 llvm::SmallPtrSet<const llvm::Instruction*, 16> needed_behind(const llvm::BasicBlock& block, const LaneShapes& shapes) {
     llvm::SmallPtrSet<const llvm::Instruction*, 16> needed, of_addresses;
     for (const llvm::Instruction& instruction : llvm::reverse(block)) {
@@ -25,7 +26,8 @@ llvm::SmallPtrSet<const llvm::Instruction*, 16> needed_behind(const llvm::BasicB
         if (!is_of_address && !is_used_behind(instruction, shapes))
             continue;
         needed.insert(&instruction);
-        if ((!is_of_address && !instruction.getType()->isPointerTy()) || instruction.mayReadFromMemory())
+        const llvm::Type* const type = instruction.getType();
+        if ((!is_of_address && !type->isPointerTy() && !type->isIntegerTy()) || instruction.mayReadFromMemory())
             continue;
         for (const llvm::Value* operand : instruction.operands())
             if (const auto* made_here = llvm::dyn_cast<llvm::Instruction>(operand);
