@@ -291,7 +291,7 @@ std::string FormsProgram::statement(const Scope& scope) {
                                 : "if (" + condition + ") { out[at] = " + value + "; return; }\n";
 }
 
-std::string FormsProgram::block(Scope scope, uint32_t count) {
+std::string FormsProgram::block(const Scope& scope, uint32_t count) {
     std::string result;
     for (uint32_t i = 0; i < count; ++i)
         result += statement(scope);

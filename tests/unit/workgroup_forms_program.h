@@ -66,7 +66,7 @@ private:
     std::string row(const Scope& scope, std::string& code);
     std::string place(const Scope& scope, std::string& code);
 
-    std::string block(Scope scope, uint32_t count);
+    std::string block(const Scope& scope, uint32_t count);
     std::string statement(const Scope& scope);
     std::string read(const Scope& scope);
     std::string shrinking_array(const Scope& scope);
