@@ -93,14 +93,15 @@ TEST(RangeChecks, OfVectors_AreOneComparisonWhereTheProcessorHasIt) {
 }
 
 TEST(RangeChecks, ThatAreNone_StayAsTheyAre) {
+    constexpr const char* sum_apart = "%a = icmp sgt i32 %i, -2\n %x = add nsw i32 %i, 2\n"
+                                      " %b = icmp slt i32 %x, %width\n %inside = and i1 %a, %b\n";
     for (const char* body :
          {"%a = icmp sgt i32 %i, -1\n %w = mul i32 %i, %width\n %b = icmp slt i32 %i, %w\n %inside = and i1 %a, %b\n",
           "%a = icmp sgt i32 %i, -1\n %b = icmp slt i32 %i, %width\n %inside = or i1 %a, %b\n",
           "%a = icmp sgt i32 %i, 0\n %b = icmp slt i32 %i, %width\n %inside = and i1 %a, %b\n",
           "%a = icmp sgt i32 %i, -1\n %b = icmp ult i32 %i, %width\n %inside = and i1 %a, %b\n",
           "%a = icmp sgt i32 %i, -3\n %x = add i32 %i, 2\n %b = icmp slt i32 %x, %width\n %inside = and i1 %a, %b\n",
-          "%a = icmp sgt i32 %i, -2\n %x = add nsw i32 %i, 2\n %b = icmp slt i32 %x, %width\n %inside = and i1 %a, "
-          "%b\n"}) {
+          sum_apart}) {
         const Joined joined = join(loop_with(body));
         EXPECT_EQ(joined.checks, 0U) << joined.code;
         EXPECT_EQ(joined.comparisons, 2U) << joined.code;

@@ -7,7 +7,7 @@ std::string FormsProgram::shared_number(const Scope& scope) {
     const uint32_t choice = pick(6);
     if (choice == 0)
         return std::to_string(pick(20)) + "u";
-    const std::string a = one_of(scope.shared);
+    std::string a = one_of(scope.shared);
     if (choice < 4)
         return a;
     const std::string b = one_of(scope.shared);

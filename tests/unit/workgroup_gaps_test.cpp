@@ -55,7 +55,8 @@ void expect_right_elements(const std::string& type, const std::string& index, un
             for (size_t i = 0; i < items; ++i) {
                 at[i] = static_cast<int>(i * 37 % items) < passing ? static_cast<int>(i % 7 + 1) : 0;
                 if (const size_t place = step * i + begin; at[i] > 0 || kernel == "all")
-                    expected[wrap > 0 ? place % wrap : place] = static_cast<T>(static_cast<int>(i) + at[i]);
+                    expected[wrap > 0 ? place % wrap : place] =
+                        static_cast<T>(static_cast<T>(i) + static_cast<T>(at[i]));
             }
             for (const uint64_t local : {uint64_t{4}, uint64_t{25}, uint64_t{50}, uint64_t{100}}) {
                 std::ranges::fill(out, T{9});
@@ -106,7 +107,7 @@ void expect_right_members(const std::string& type, const std::string& processor)
             right_odd[3 * i + 1] = static_cast<T>(i + 3);
             right_three[4 * i + 2] = right_odd[3 * i + 2] = static_cast<T>(p);
             if (p > 1) {
-                right_two[4 * i + 1] = static_cast<T>(static_cast<int>(i) + p);
+                right_two[4 * i + 1] = static_cast<T>(static_cast<T>(i) + static_cast<T>(p));
                 right_two[4 * i + 3] = static_cast<T>(p);
             }
         }

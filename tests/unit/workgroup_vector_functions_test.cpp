@@ -137,7 +137,8 @@ TEST(VectorFunctions, MayHaveEndsThatAreUnreachable) {
         lengths[i] = i * 5 % 13;
         uint32_t sum = 0;
         for (uint32_t k = 0; k < lengths[i]; ++k)
-            sum = (sum << 5 | sum >> 27) ^ (texts[size_t{12} * i + k / 4 * 4 + ((sum >> k % 4) & 3)] * 2654435761U);
+            sum = (sum << 5 | sum >> 27) ^
+                  (texts[size_t{12} * i + size_t{k} / 4 * 4 + ((sum >> k % 4) & 3)] * 2654435761U);
         expected[i] = sum + (lengths[i] > 0 ? (lengths[i] - 1) % 4 + 1 : 0);
     }
     Compiled program(breaking, processor_with_512_bits);
