@@ -1,11 +1,11 @@
 // Random kernels of workgroup_forms_program.h in lanes, against their plain form one work-item after the other.
 //
 // POLDER_RANDOM_SEEDS=first:count runs other seeds than CI's.
+#include "random_seeds.h"
 #include "support/checked_apart.h"
 #include "workgroup_forms_program.h"
 #include "workgroup_harness.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <new>
 
@@ -108,12 +108,8 @@ std::string compare(Compiled& plain, Compiled& tested, const std::string& kernel
     return {};
 }
 
-void expect_right(uint32_t first, uint32_t count, const std::vector<Form>& forms) {
-    if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
-        char* end = nullptr;
-        first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
-        count = *end == ':' ? static_cast<uint32_t>(std::strtoul(end + 1, nullptr, 10)) : 1;
-    }
+void expect_right(uint32_t usual_first, uint32_t usual_count, const std::vector<Form>& forms) {
+    const auto [first, count] = seeds_or({usual_first, usual_count});
     for (uint32_t done = 0; done < count; done += kernels_of_a_source) {
         const uint32_t here = std::min(count - done, kernels_of_a_source);
         std::vector<std::string> texts;
@@ -139,11 +135,7 @@ void expect_right(uint32_t first, uint32_t count, const std::vector<Form>& forms
 
 // Otherwise a failing seed would name another program when another compiler has built the test. The hash changes with the generator.
 TEST(WorkGroupForms, ProgramsAreTheSameForEveryCompilerOfThisTest) {
-    uint64_t hash = 14695981039346656037U;
-    for (uint32_t seed = 1; seed <= 200; ++seed)
-        for (const char letter : FormsProgram(seed).text("k"))
-            hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-    EXPECT_EQ(hash, 1655114203794881289U);
+    EXPECT_EQ(hash_of_programs([](uint32_t seed) { return FormsProgram(seed).text("k"); }), 1655114203794881289U);
 }
 
 #if defined(__x86_64__)

@@ -2,11 +2,11 @@
 //
 // POLDER_RANDOM_SEEDS=first:count runs other seeds than CI's; first:0 goes on until something fails, for the first
 // test that --gtest_filter lets run. What fails is printed without the statements that do not matter.
+#include "random_seeds.h"
 #include "support/checked_apart.h"
 #include "workgroup_memory_program.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <gtest/gtest.h>
 
 namespace polder::compiler::workgroup::test {
@@ -82,13 +82,9 @@ using Structures = MemoryProgram::Structures;
 
 enum class Guards : uint8_t { none, used };
 
-void expect_right(uint32_t first, uint32_t count, const char* processor, Structures structures = Structures::none,
-                  Guards guards = Guards::none, WantedLanes wanted = {}) {
-    if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
-        char* end = nullptr;
-        first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
-        count = *end == ':' ? static_cast<uint32_t>(std::strtoul(end + 1, nullptr, 10)) : 1;
-    }
+void expect_right(uint32_t usual_first, uint32_t usual_count, const char* processor,
+                  Structures structures = Structures::none, Guards guards = Guards::none, WantedLanes wanted = {}) {
+    const auto [first, count] = seeds_or({usual_first, usual_count});
     const bool is_endless = count == 0;
     for (uint32_t done = 0; is_endless || done < count; done += kernels_of_a_source) {
         if (is_endless && done != 0 && done % 500 == 0)
@@ -117,11 +113,7 @@ void expect_right(uint32_t first, uint32_t count, const char* processor, Structu
 
 // Otherwise a failing seed would name another program when another compiler has built the test. The hash changes with the generator.
 TEST(WorkGroupMemory, ProgramsAreTheSameForEveryCompilerOfThisTest) {
-    uint64_t hash = 14695981039346656037U;
-    for (uint32_t seed = 1; seed <= 200; ++seed)
-        for (const char letter : MemoryProgram(seed).text("k"))
-            hash = (hash ^ static_cast<unsigned char>(letter)) * 1099511628211U;
-    EXPECT_EQ(hash, 15714605787370839827U);
+    EXPECT_EQ(hash_of_programs([](uint32_t seed) { return MemoryProgram(seed).text("k"); }), 15714605787370839827U);
 }
 
 #if defined(__x86_64__)

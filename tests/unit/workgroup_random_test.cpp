@@ -6,12 +6,12 @@
 // control is uniform, provably (conditions over u*) or not (conditions that happen to be the same for all).
 // POLDER_RANDOM_SEEDS=first:count runs others than the default seeds.
 
+#include "random_seeds.h"
 #include "workgroup_harness.h"
 #include "workgroup_random_program.h"
 #include "workgroup_random_source.h"
 #include "workgroup_random_sub_groups.h"
 
-#include <cstdlib>
 #include <gtest/gtest.h>
 #include <span>
 
@@ -281,20 +281,6 @@ bool is_usual(const Range& range, size_t lane_dimension, const std::string& text
 bool is_whole(const Range& range) {
     return range.global[0] % range.local[0] == 0 && range.global[1] % range.local[1] == 0 &&
            range.global[2] % range.local[2] == 0;
-}
-
-struct Seeds {
-    uint32_t first;
-    uint32_t count;
-};
-
-Seeds seeds_or(Seeds result) {
-    if (const char* text = std::getenv("POLDER_RANDOM_SEEDS")) {
-        char* end = nullptr;
-        result.first = static_cast<uint32_t>(std::strtoul(text, &end, 10));
-        result.count = *end == ':' ? static_cast<uint32_t>(std::strtoul(end + 1, nullptr, 10)) : 1;
-    }
-    return result;
 }
 
 using SubGroups = Generator::SubGroups;
