@@ -115,9 +115,7 @@ bool DeviceCode::wants_usual(const Entry& entry, const LaunchSizes* sizes) const
     if (sizes == nullptr || versions_.is_begun(usual))
         return true;
     // As promise_whole_rows chooses, if the kernel's ids have as many dimensions as its groups.
-    constexpr uint64_t vector = 16, vectors = 64;
-    const bool has_rows = sizes->local[1] * sizes->local[2] > 1;
-    return LoadedCode::is_usual(*sizes, 0, has_rows ? vector : vectors);
+    return LoadedCode::is_usual(*sizes, 0, compiler::usual_row_multiple(sizes->local[1] * sizes->local[2] > 1));
 }
 
 Result<const LoadedCode*> DeviceCode::usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes) {

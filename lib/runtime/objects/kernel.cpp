@@ -52,16 +52,14 @@ Ref<KernelArguments> unset_arguments(const KernelInfo& info) {
 
 // The multiple that code for usual launches of so many dimensions probably wants.
 constexpr uint64_t likely_row_multiple(const Size3& global) {
-    constexpr uint64_t vector = 16, vectors = 64;
-    return global[1] * global[2] > 1 ? vector : vectors;
+    return compiler::usual_row_multiple(global[1] * global[2] > 1);
 }
 
 // The size of work-groups that is probably chosen for a launch, before there is code.
 Size3 likely_local_size(const Size3& global, uint32_t compute_units) {
-    constexpr uint64_t vector = 16;
     return choose_local_size(global, {.group_max = usual_group_items,
                                       .item_max = {usual_group_items, usual_group_items, usual_group_items},
-                                      .preferred_multiple = vector,
+                                      .preferred_multiple = compiler::usual_row_multiple(true),
                                       .row_multiple = likely_row_multiple(global),
                                       .compute_units = compute_units});
 }

@@ -201,6 +201,9 @@ enum class Form : uint8_t { best, planned, one_vector, two_vectors, four_vectors
 enum class Launches : uint8_t { any, usual };
 // In usual launches no global size, and no offset, is larger in any dimension, and no work-group has as many work-items in a row.
 inline constexpr uint64_t usual_size_max = uint64_t{1} << 27, usual_row_end = uint64_t{1} << 16;
+// The number of work-items of which their rows are multiples: of one vector, or of as many vectors as may run at once. Work-groups with other dimensions, too, are
+// often squares.
+constexpr uint64_t usual_row_multiple(bool has_other_dimensions) { return has_other_dimensions ? 16 : 64; }
 
 // What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.
 struct CodeVersion {

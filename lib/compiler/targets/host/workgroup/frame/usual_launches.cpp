@@ -18,7 +18,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr uint64_t items_of_vector = 16, items_of_vectors = 64;
+constexpr uint64_t items_of_vector = usual_row_multiple(true), items_of_vectors = usual_row_multiple(false);
 // Of the mask of a row that may become a multiple of more work-items.
 constexpr const char* row_tag = "polder.row";
 
