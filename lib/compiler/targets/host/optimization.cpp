@@ -93,15 +93,12 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     for (llvm::Function& function : module) {
         if (function.isDeclaration())
             continue;
+        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
         if (options.is_optimized) {
             workgroup::load_in_loops(function, analyses.functions);
             join_range_checks(function, machine);
             move_out_lane_products(function);
-        }
-        const llvm::TargetTransformInfo target = machine.getTargetTransformInfo(function);
-        if (options.is_optimized)
             choose_where_computed(function);
-        if (options.is_optimized) {
             look_up_vectors(function, machine);
             permute_small_tables(function, machine);
         }

@@ -54,8 +54,8 @@ llvm::Function& element_function_of(llvm::Function& of_vectors) {
 }
 
 bool is_of_vectors(const llvm::Function& function) {
-    return function.getReturnType()->isVectorTy() && function.hasFnAttribute(llvm::Attribute::Cold) &&
-           function.hasFnAttribute(builtin_attribute) && is_elementwise(function);
+    return function.hasFnAttribute(llvm::Attribute::Cold) && function.hasFnAttribute(builtin_attribute) &&
+           is_elementwise(function);
 }
 
 }  // namespace
