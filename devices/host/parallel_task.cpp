@@ -1,18 +1,32 @@
+#include <algorithm>
+#include <bit>
 #include <host/parallel_task.h>
+#include <limits>
 
 namespace polder::devices {
+namespace {
+
+// The least power of two such that so many units are fewer than 2^32 steps.
+uint64_t step_for(uint64_t units) { return std::bit_ceil((units >> 32) + 1); }
+
+uint64_t in_steps(uint64_t units, uint64_t step) { return units / step + (units % step != 0 ? 1 : 0); }
+
+}  // namespace
 
 ParallelTask::ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare)
-    : context_(context), run_(run), prepare_(prepare), chunk_min_(std::max<uint64_t>(shape.chunk_min, 1)),
+    : context_(context), run_(run), prepare_(prepare), units_(shape.units),
+      step_(step_for(shape.units.end - shape.units.begin)),
+      chunk_min_(static_cast<uint32_t>(
+          std::clamp<uint64_t>(in_steps(shape.chunk_min, step_), 1, std::numeric_limits<uint32_t>::max()))),
       threads_max_(std::max<uint32_t>(shape.threads_max, 1)), part_count_(std::min(threads_max_, parts_max)),
-      left_(shape.units.end - shape.units.begin) {
-    const uint64_t total = shape.units.end - shape.units.begin;
-    const uint64_t share = total / part_count_, longer_parts = total % part_count_;
-    uint64_t begin = shape.units.begin;
+      left_(in_steps(shape.units.end - shape.units.begin, step_)) {
+    const auto total = static_cast<uint32_t>(left_.load(std::memory_order_relaxed));
+    const uint32_t share = total / part_count_, longer_parts = total % part_count_;
+    uint32_t begin = 0;
     for (uint32_t i = 0; i < part_count_; ++i) {
-        parts_[i].next.store(begin, std::memory_order_relaxed);
-        begin += share + (i < longer_parts ? 1 : 0);
-        parts_[i].end = begin;
+        const uint32_t end = begin + share + (i < longer_parts ? 1 : 0);
+        parts_[i].left.store({begin, end}, std::memory_order_relaxed);
+        begin = end;
     }
 }
 
@@ -23,16 +37,23 @@ uint32_t ParallelTask::part_of(Place place) const {
     return static_cast<uint32_t>(uint64_t{place.rank} * part_count_ / place.width) % part_count_;
 }
 
-UnitRange ParallelTask::take(Part& part) {
+UnitRange ParallelTask::units_of(Steps steps) const {
+    const uint64_t end = units_.begin + steps.end * step_;
+    return {units_.begin + steps.begin * step_, std::min(end, units_.end)};
+}
+
+UnitRange ParallelTask::take(Part& part, From from) {
     // A chunk is a quarter of a thread's equal share of the remaining units.
-    const uint64_t divisor = uint64_t{4} * (threads_max_ / part_count_);
-    uint64_t begin = part.next.load(std::memory_order_relaxed);
-    while (begin < part.end) {
-        const uint64_t left = part.end - begin;
-        const uint64_t count = std::min(left, std::max(chunk_min_, left / divisor));
-        if (part.next.compare_exchange_weak(begin, begin + count, std::memory_order_relaxed)) {
+    const uint32_t divisor = 4 * (threads_max_ / part_count_);
+    Steps left = part.left.load(std::memory_order_relaxed);
+    while (left.begin < left.end) {
+        const uint32_t count = std::min(left.end - left.begin, std::max(chunk_min_, (left.end - left.begin) / divisor));
+        const Steps chunk =
+            from == From::begin ? Steps{left.begin, left.begin + count} : Steps{left.end - count, left.end};
+        const Steps rest = from == From::begin ? Steps{chunk.end, left.end} : Steps{left.begin, chunk.begin};
+        if (part.left.compare_exchange_weak(left, rest, std::memory_order_relaxed)) {
             left_.fetch_sub(count, std::memory_order_relaxed);
-            return {begin, begin + count};
+            return units_of(chunk);
         }
     }
     return {};
@@ -43,11 +64,11 @@ void ParallelTask::work(Workspace& workspace, Place place, const std::atomic<uin
         return;
     const uint32_t first_part = part_of(place);
     for (uint32_t i = 0; i < part_count_ && has_work(); ++i) {
-        Part& mine = parts_[(first_part + i) % part_count_];
+        Part& part = parts_[(first_part + i) % part_count_];
         for (;;) {
             if (leave_early && leave_early->load(std::memory_order_relaxed) != 0)
                 return;
-            const UnitRange units = take(mine);
+            const UnitRange units = take(part, i == 0 ? From::begin : From::end);
             if (units.empty())
                 break;
             run_(context_, units, workspace);

@@ -2,7 +2,8 @@
 //
 // The range is cut into parts, one for each thread, or for a few neighbouring threads where there are many. A thread begins in the part of the processor
 // that it runs on. So the same processor executes about the same units in each of several tasks of one size, and finds their bytes in its own caches
-// (decision 332). A thread whose part is used up takes chunks of the next parts. A chunk is a fixed fraction of what is left of its part (guided
+// (decision 332). A thread whose part is used up takes chunks of the next parts, each from its end: units that are executed at the same time are then no
+// neighbours, which often write the same cache lines (decision 353). A chunk is a fixed fraction of what is left of its part (guided
 // scheduling): the first chunks are large, and the last ones are small, so that all threads end at about the same time.
 // Lives on the stack of the thread that runs it (WorkerPool::run), which outlasts every participant.
 #pragma once
@@ -64,18 +65,26 @@ public:
 private:
     static constexpr uint32_t parts_max = 32;
     static constexpr uint32_t owner_sleeps = uint32_t{1} << 31;
-    struct alignas(64) Part {
-        std::atomic<uint64_t> next{0};
-        uint64_t end = 0;
+    // What is left of a part, in one word, because threads take from both ends. Counted in steps from the task's first unit: a step is more than one unit
+    // in tasks of more than 2^32 units.
+    struct Steps {
+        uint32_t begin = 0, end = 0;
     };
+    struct alignas(64) Part {
+        std::atomic<Steps> left{Steps{}};
+    };
+    enum class From : uint8_t { begin, end };
 
     [[nodiscard]] uint32_t part_of(Place place) const;
-    UnitRange take(Part& part);
+    UnitRange take(Part& part, From from);
+    [[nodiscard]] UnitRange units_of(Steps steps) const;
 
     void* const context_;
     const Run run_;
     const Prepare prepare_;
-    const uint64_t chunk_min_;
+    const UnitRange units_;
+    const uint64_t step_;  // units
+    const uint32_t chunk_min_;  // steps
     const uint32_t threads_max_;
     const uint32_t part_count_;
     std::array<Part, parts_max> parts_;

@@ -97,8 +97,62 @@ std::vector<uint64_t> order_of(const ParallelTask::Shape& shape, ParallelTask::P
 
 TEST(ParallelTask, AProcessorBeginsInThePartOfItsRank) {
     const ParallelTask::Shape shape{.units = {0, 10}, .threads_max = 4};
-    EXPECT_EQ(order_of(shape, {.rank = 1, .width = 4}), (std::vector<uint64_t>{3, 4, 5, 6, 7, 8, 9, 0, 1, 2}));
-    EXPECT_EQ(order_of(shape, {.rank = 3, .width = 4}), (std::vector<uint64_t>{8, 9, 0, 1, 2, 3, 4, 5, 6, 7}));
+    EXPECT_EQ(order_of(shape, {.rank = 1, .width = 4}), (std::vector<uint64_t>{3, 4, 5, 7, 6, 9, 8, 2, 1, 0}));
+    EXPECT_EQ(order_of(shape, {.rank = 3, .width = 4}), (std::vector<uint64_t>{8, 9, 2, 1, 0, 5, 4, 3, 7, 6}));
+}
+
+// The first thread executes unit 0 while the second one takes all others.
+TEST(ParallelTask, UnitsOfAnothersPartAreTakenFromItsEnd) {
+    struct Shared {
+        std::vector<uint64_t> taken;
+        std::atomic<bool> has_begun{false}, may_end{false};
+    } shared;
+    const auto run = [](void* context, UnitRange range, Workspace&) {
+        auto& all = *static_cast<Shared*>(context);
+        if (range.begin == 0) {
+            all.has_begun = true;
+            all.has_begun.notify_one();
+            all.may_end.wait(false);
+            return;
+        }
+        for (uint64_t i = range.begin; i < range.end; ++i)
+            all.taken.push_back(i);
+    };
+    ParallelTask task({.units = {0, 9}, .threads_max = 2}, &shared, run);
+    task.join();
+    std::thread first([&task] {
+        Workspace workspace(heap_local_memory());
+        task.work(workspace, {.rank = 0, .width = 2}, nullptr);
+        task.leave();
+    });
+    shared.has_begun.wait(false);
+    Workspace workspace(heap_local_memory());
+    task.work(workspace, {.rank = 1, .width = 2}, nullptr);
+    EXPECT_EQ(shared.taken, (std::vector<uint64_t>{5, 6, 7, 8, 4, 3, 2, 1}));
+    shared.may_end = true;
+    shared.may_end.notify_one();
+    first.join();
+    task.wait_for_participants();
+}
+
+TEST(ParallelTask, MoreUnitsThanTwoToTheThirtyTwo) {
+    const UnitRange units{7, 7 + (uint64_t{5} << 32) + 3};
+    std::vector<UnitRange> ranges;
+    const auto run = [](void* context, UnitRange range, Workspace&) {
+        static_cast<std::vector<UnitRange>*>(context)->push_back(range);
+    };
+    ParallelTask task({.units = units, .threads_max = 3}, &ranges, run);
+    Workspace workspace(heap_local_memory());
+    task.work(workspace, {.rank = 1, .width = 3}, nullptr);
+    EXPECT_FALSE(task.has_work());
+    std::ranges::sort(ranges, {}, &UnitRange::begin);
+    uint64_t end = units.begin;
+    for (const UnitRange range : ranges) {
+        ASSERT_EQ(range.begin, end);
+        ASSERT_LT(range.begin, range.end);
+        end = range.end;
+    }
+    EXPECT_EQ(end, units.end);
 }
 
 // Neighbouring processors, which are of one NUMA node, share a part.
