@@ -179,7 +179,8 @@ std::vector<uint32_t> results_of(Launch& launch) {
 // Flags that permit nothing do not count, such as contraction of the quotient and the root of rsqrt().
 TEST(Forms, OfBuiltinFunctionsAreMadeWithoutLanes_AndComputeTheSame) {
     for (const std::string call : {"rsqrt(x)", "rsqrt((double)x)", "native_rsqrt(x)", "half_rsqrt(x)", "sqrt(x)",
-                                   "normalize((float3)(x, 1, 2)).x", "pow(x, 1.5f)", "hypot(x, 3.0f)"}) {
+                                   "normalize((float3)(x, 1, 2)).x", "pow(x, 1.5f)", "hypot(x, 3.0f)", "exp(x)",
+                                   "exp2(-x)", "exp((double)x)", "ldexp(x, (int)i - 200)"}) {
         const Outcome built = build(
             "kernel void one(global float* a) { size_t i = get_global_id(0); float x = a[i]; a[i] = " + call + "; }");
         ASSERT_EQ(built.status, Status::success) << built.log;

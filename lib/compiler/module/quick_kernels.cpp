@@ -34,10 +34,10 @@ constexpr uint64_t work_max = uint64_t{1} << 20;
 
 // Intrinsics of floating-point numbers that the processor computes exactly, or with one rounding.
 constexpr std::array exact_intrinsics{
-    llvm::Intrinsic::fma,        llvm::Intrinsic::fmuladd,   llvm::Intrinsic::fabs,  llvm::Intrinsic::copysign,
-    llvm::Intrinsic::floor,      llvm::Intrinsic::ceil,      llvm::Intrinsic::trunc, llvm::Intrinsic::rint,
-    llvm::Intrinsic::nearbyint,  llvm::Intrinsic::roundeven, llvm::Intrinsic::sqrt,  llvm::Intrinsic::fptosi_sat,
-    llvm::Intrinsic::fptoui_sat, llvm::Intrinsic::is_fpclass};
+    llvm::Intrinsic::fma,        llvm::Intrinsic::fmuladd,    llvm::Intrinsic::fabs,  llvm::Intrinsic::copysign,
+    llvm::Intrinsic::floor,      llvm::Intrinsic::ceil,       llvm::Intrinsic::trunc, llvm::Intrinsic::rint,
+    llvm::Intrinsic::nearbyint,  llvm::Intrinsic::roundeven,  llvm::Intrinsic::sqrt,  llvm::Intrinsic::fptosi_sat,
+    llvm::Intrinsic::fptoui_sat, llvm::Intrinsic::is_fpclass, llvm::Intrinsic::ldexp};
 
 constexpr std::array minimums{llvm::Intrinsic::minnum,  llvm::Intrinsic::maxnum,     llvm::Intrinsic::minimum,
                               llvm::Intrinsic::maximum, llvm::Intrinsic::minimumnum, llvm::Intrinsic::maximumnum};
