@@ -127,6 +127,30 @@ TEST(PassOptions, LeaveTheReductionToTheEmitter) {
     EXPECT_TRUE(static_cast<llvm::cl::opt<bool>*>(found->second)->getValue());
 }
 
+// A loop whose counter gets `numbers` numbers added, one after the other, as a hash of a work-item's id. They change in the loop, or come from before it.
+bool is_reduced_with_sums(unsigned numbers, bool change) {
+    std::string text = "define void @f(ptr %p, i64 %n, i64 %before) {\n  br label %loop\nloop:\n"
+                       "  %i = phi i64 [ 0, %0 ], [ %next, %loop ]\n  %sum0 = add i64 %i, %before\n";
+    for (unsigned k = 0; k < numbers; ++k) {
+        const std::string last = std::to_string(k), own = std::to_string(k + 1);
+        text += "  %mixed" + own + " = xor i64 %sum" + last + ", 5\n  %sum" + own + " = add i64 %sum" + last + ", " +
+                (change ? "%mixed" + own : "%before") + "\n";
+    }
+    text += "  %place = getelementptr i64, ptr %p, i64 %i\n  store i64 %sum" + std::to_string(numbers) +
+            ", ptr %place\n  %next = add i64 %i, 1\n  %again = icmp ult i64 %next, %n\n"
+            "  br i1 %again, label %loop, label %end\nend:\n  ret void\n}\n";
+    llvm::LLVMContext context;
+    const auto module = parsed(text, context);
+    return module != nullptr && PassGate(*module).reduces();
+}
+
+TEST(PassGate, ForLongSumsWithACounter_LeavesOutReductionOfStrength) {
+    constexpr unsigned most = PassGate::summed_numbers_max;
+    EXPECT_TRUE(is_reduced_with_sums(most, true));
+    EXPECT_FALSE(is_reduced_with_sums(most + 1, true));
+    EXPECT_TRUE(is_reduced_with_sums(3 * most, false));
+}
+
 // With the gate alone, LLVM still looks for the users of induction variables in all loops, which takes quadratic time.
 TEST(ObjectEmitter, WithoutReduction_MakesTheCodeThatTheGateMakes) {
     const EmittingMachine machine{create_host_target_machine()};

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Dominators.h>
@@ -80,6 +81,65 @@ llvm::SmallVector<const llvm::Function*> running_functions(const llvm::Module& m
             if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction))
                 add(call->getCalledFunction());
     return {found.begin(), found.end()};
+}
+
+// Whether `phi` counts: each iteration adds the same number.
+bool is_counter(const llvm::PHINode& phi, const llvm::Loop& loop) {
+    const llvm::BasicBlock* const latch = loop.getLoopLatch();
+    const auto* const next =
+        latch ? llvm::dyn_cast<llvm::BinaryOperator>(phi.getIncomingValueForBlock(latch)) : nullptr;
+    return phi.getType()->isIntegerTy() && next && next->getOpcode() == llvm::Instruction::Add &&
+           llvm::is_contained(next->operands(), &phi) &&
+           llvm::any_of(next->operands(), [&](const llvm::Use& operand) { return loop.isLoopInvariant(operand); });
+}
+
+// Whether scalar evolution sees through it to a counter that an operand was computed from.
+bool keeps_counters(const llvm::Instruction& instruction) {
+    switch (instruction.getOpcode()) {
+    case llvm::Instruction::Add:
+    case llvm::Instruction::Sub:
+    case llvm::Instruction::Mul:
+    case llvm::Instruction::Shl:
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::Trunc: return instruction.getType()->isIntegerTy();
+    default: return false;
+    }
+}
+
+// Whether more than `numbers_max` numbers, which change from one iteration to the next, are added to a counter of `loop` one after the other.
+bool has_long_sums(const llvm::Loop& loop, unsigned numbers_max) {
+    llvm::DenseMap<const llvm::Value*, unsigned> numbers;  // that were added, for each sum with a counter
+    for (const llvm::PHINode& phi : loop.getHeader()->phis())
+        if (is_counter(phi, loop))
+            numbers[&phi] = 0;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        for (const llvm::Instruction& instruction : *block) {
+            const auto has_counter = [&](const llvm::Use& operand) { return numbers.contains(operand.get()); };
+            if (!keeps_counters(instruction) || llvm::none_of(instruction.operands(), has_counter))
+                continue;
+            unsigned sum = 0;
+            for (const llvm::Use& operand : instruction.operands())
+                sum += has_counter(operand) ? numbers.lookup(operand.get()) : !loop.isLoopInvariant(operand.get());
+            if (sum > numbers_max)
+                return true;
+            numbers[&instruction] = sum;
+        }
+    return false;
+}
+
+bool has_long_sums(const llvm::Function& function) {
+    if (function.isDeclaration())
+        return false;
+    const llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
+    const llvm::LoopInfo loops(dominators);
+    return llvm::any_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) {
+        return loop->isInnermost() && has_long_sums(*loop, PassGate::summed_numbers_max);
+    });
+}
+
+bool has_long_sums(const llvm::Module& module) {
+    return llvm::any_of(module, [](const llvm::Function& function) { return has_long_sums(function); });
 }
 
 bool has_loops_of_kernel(const llvm::Function& function) {
@@ -189,7 +249,7 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) 
 
 PassGate::PassGate(llvm::Module& module)
     : module_(module), is_optional_(static_cast<bool>(OptionalWork::of_this_thread())),
-      reduces_(module.getInstructionCount() <= reduced_instructions_max),
+      reduces_(module.getInstructionCount() <= reduced_instructions_max && !has_long_sums(module)),
       schedules_(!has_long_block(module) && llvm::none_of(module, is_best_in_order)),
       prepares_(schedules_ || llvm::none_of(module,
                                             [](const llvm::Function& function) {
