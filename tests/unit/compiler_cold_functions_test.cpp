@@ -6,23 +6,30 @@
 #include "targets/host/code_generator.h"
 #include "targets/host/cold_functions.h"
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <llvm/IR/Verifier.h>
+#include <thread>
 
 namespace polder::compiler::test {
 namespace {
 
 // Separates the functions of `text`, and returns the symbols. `makes`: how often a function was made.
-std::vector<std::string> symbols_of(const std::string& text, unsigned& makes, std::string_view variant = {}) {
+std::vector<std::string> symbols_of(const std::string& text, std::atomic<unsigned>& makes,
+                                    std::string_view variant = {}, std::string_view program = {},
+                                    std::chrono::milliseconds time = {}) {
     llvm::LLVMContext context;
     const auto module = parsed(text, context);
     if (!module)
         return {};
-    const auto separated = separate_cold_functions(*module, variant, [&](llvm::Module& cold) -> Result<ColdFunction> {
-        ++makes;
+    const auto make = [&](llvm::Module& cold) -> Result<ColdFunction> {
+        const unsigned number = ++makes;
         EXPECT_FALSE(llvm::verifyModule(cold, &llvm::errs()));
-        return ColdFunction{{}, "object " + std::to_string(makes), uint64_t{10} * makes};
-    });
+        std::this_thread::sleep_for(time);
+        return ColdFunction{{}, "object " + std::to_string(number), uint64_t{10} * number};
+    };
+    const auto separated = separate_cold_functions(*module, variant, make, program);
     EXPECT_TRUE(separated);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
     std::vector<std::string> symbols;
@@ -52,7 +59,7 @@ std::string kernel(int number, const std::string& added = {}, const std::string&
 }
 
 TEST(ColdFunctions, OfTheSameCode_AreMadeOnce) {
-    unsigned makes = 0;
+    std::atomic<unsigned> makes = 0;
     const auto first = symbols_of(kernel(1001), makes);
     ASSERT_EQ(first.size(), 1U);
     EXPECT_EQ(makes, 1U);
@@ -65,7 +72,7 @@ TEST(ColdFunctions, OfTheSameCode_AreMadeOnce) {
 }
 
 TEST(ColdFunctions, ThatReachOtherThings_StayInTheModule) {
-    unsigned makes = 0;
+    std::atomic<unsigned> makes = 0;
     EXPECT_TRUE(symbols_of(kernel(1003, "", "", "of-the-program"), makes).empty());
     EXPECT_TRUE(symbols_of(kernel(1004, "", "", builtin_attribute, "internal global"), makes).empty());
     EXPECT_TRUE(symbols_of(kernel(1005, "", "", builtin_attribute, "constant"), makes).empty());
@@ -75,7 +82,7 @@ TEST(ColdFunctions, ThatReachOtherThings_StayInTheModule) {
 }
 
 TEST(ColdFunctions, WhoseAddressIsTaken_StayInTheModule) {
-    unsigned makes = 0;
+    std::atomic<unsigned> makes = 0;
     const std::string taking = "define void @take(ptr %p) {\n  store ptr @cold, ptr %p\n  ret void\n}\n";
     EXPECT_TRUE(symbols_of(kernel(1007, taking), makes).empty());
     EXPECT_EQ(makes, 0U);
@@ -87,9 +94,41 @@ TEST(ColdFunctions, OfFailedCode_AreMadeAgain) {
     ASSERT_NE(module, nullptr);
     EXPECT_FALSE(separate_cold_functions(
         *module, {}, [](llvm::Module&) -> Result<ColdFunction> { return fail(Status::out_of_resources); }));
-    unsigned makes = 0;
+    std::atomic<unsigned> makes = 0;
     EXPECT_EQ(symbols_of(kernel(1008), makes).size(), 1U);
     EXPECT_EQ(makes, 1U);
+}
+
+TEST(ColdFunctions, ThatAnotherThreadMakes_AreWaitedFor) {
+    std::atomic<unsigned> makes = 0;
+    std::vector<std::string> first, second;
+    const auto separate = [&](std::vector<std::string>& symbols) {
+        symbols = symbols_of(kernel(1009), makes, {}, {}, std::chrono::milliseconds{200});
+    };
+    std::thread other([&] { separate(first); });
+    while (makes == 0)
+        std::this_thread::yield();
+    separate(second);
+    other.join();
+    EXPECT_EQ(makes, 1U);
+    EXPECT_EQ(first, second);
+}
+
+// Flags are part of the text, but not of the hash of a function in a program.
+TEST(ColdFunctions, OfOneProgram_AreKnownWithoutTheirText) {
+    std::atomic<unsigned> makes = 0;
+    const auto with_flag = [](std::string text) {
+        return text.replace(text.find("fmul float"), std::string_view{"fmul float"}.size(), "fmul nnan float");
+    };
+    const auto first = symbols_of(kernel(1010), makes, {}, "program");
+    ASSERT_EQ(first.size(), 1U);
+    EXPECT_EQ(symbols_of(with_flag(kernel(1010)), makes, {}, "program"), first);
+    EXPECT_EQ(makes, 1U);
+    EXPECT_NE(symbols_of(with_flag(kernel(1010)), makes, {}, "other program"), first);
+    EXPECT_EQ(makes, 2U);
+    EXPECT_NE(symbols_of(kernel(1010), makes, "loops", "program"), first);
+    EXPECT_NE(symbols_of(kernel(1011), makes, {}, "program"), first);
+    EXPECT_EQ(makes, 4U);
 }
 
 // Two kernels with sines.

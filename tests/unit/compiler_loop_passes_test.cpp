@@ -173,5 +173,32 @@ TEST(ObjectEmitter, WithoutReduction_MakesTheCodeThatTheGateMakes) {
     EXPECT_EQ(machine.emitter().lists_made(), 2U);
 }
 
+// Whether LLVM's unrolling after the vectorizers runs for a loop that calls a function with `attributes`. `hint`: what the loop's metadata says.
+bool unrolls_loop_with_call(const std::string& attributes, const std::string& hint) {
+    llvm::LLVMContext context;
+    const auto module =
+        parsed("declare void @rare(i64) " + attributes + "\n" +
+                   "define void @f(ptr %p, i64 %n) {\n  br label %loop\nloop:\n"
+                   "  %i = phi i64 [ 0, %0 ], [ %next, %latch ]\n  %c = load i1, ptr %p\n"
+                   "  br i1 %c, label %call, label %latch\ncall:\n  call void @rare(i64 %i)\n  br label %latch\n"
+                   "latch:\n  %next = add i64 %i, 1\n  %again = icmp ult i64 %next, %n\n"
+                   "  br i1 %again, label %loop, label %done, !llvm.loop !0\n"
+                   "done:\n  ret void\n}\n!0 = distinct !{!0, !1}\n!1 = !{!\"" +
+                   hint + "\"}\n",
+               context);
+    if (!module)
+        return false;
+    const OptimizationGate gate(*module);
+    EXPECT_TRUE(gate.should_run("LICMPass", *module->getFunction("f")));
+    return gate.should_run("LoopUnrollPass", *module->getFunction("f"));
+}
+
+TEST(OptimizationGate, ForLoopsWithColdCalls_LeavesOutUnrolling) {
+    EXPECT_FALSE(unrolls_loop_with_call("cold", "llvm.loop.mustprogress"));
+    EXPECT_TRUE(unrolls_loop_with_call("nounwind", "llvm.loop.mustprogress"));
+    EXPECT_TRUE(unrolls_loop_with_call("cold", "llvm.loop.unroll.enable"));
+    EXPECT_TRUE(unrolls_loop_with_call("cold", "llvm.loop.unroll.disable"));
+}
+
 }  // namespace
 }  // namespace polder::compiler::test

@@ -223,7 +223,8 @@ private:
             return ColdFunction{{}, std::move(object), stack_bytes};
         };
         const bool has_loops = request_.form == Form::without_lanes || !options::use_lanes();
-        POLDER_ASSIGN(functions, separate_cold_functions(*module_, has_loops ? "loops" : "", make));
+        POLDER_ASSIGN(functions,
+                      separate_cold_functions(*module_, has_loops ? "loops" : "", make, request_.host_bitcode));
         result_.cold_functions = std::move(functions);
         return verified(*module_, "separating cold functions");
     }

@@ -1,6 +1,7 @@
 // A function is separated when all that it reaches is built in: functions, intrinsics, constants. Its tree is cloned into a module, whose text is
 // hashed. (Bitcode also lists the kinds of metadata that the context knows, which differ between kernels.) The hash is part of the symbol, so code of
-// one symbol is the same in all kernels.
+// one symbol is the same in all kernels. Text and clone take a twentieth of the time for a small kernel. So the functions of a program are also known by
+// their names, together with a hash of LLVM's, which is quick but leaves out flags and attributes.
 #include "cold_functions.h"
 
 #include "files/cache.h"
@@ -9,18 +10,26 @@
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 
 #include <base/mutex.h>
+#include <base/scope_exit.h>
 
+#include <chrono>
 #include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/StableHashing.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/StructuralHash.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <map>
+#include <set>
 
 namespace polder::compiler {
 namespace {
+
+constexpr std::string_view symbol_prefix = "polder_cold_";
+constexpr std::chrono::seconds making_max{1};  // idle processors need 15 ms
 
 // What a function reaches.
 class Tree {
@@ -36,6 +45,14 @@ public:
 
     // Whether all of it is the library's.
     [[nodiscard]] bool is_built_in() const { return is_built_in_; }
+    // Of the functions' instructions.
+    [[nodiscard]] uint64_t hash() const {
+        llvm::stable_hash all = members_.size();
+        for (const llvm::GlobalValue* const member : members_)
+            if (const auto* const function = llvm::dyn_cast<llvm::Function>(member))
+                all = llvm::stable_hash_combine(all, llvm::StructuralHash(*function, true));
+        return all;
+    }
     [[nodiscard]] bool contains(const llvm::GlobalValue* value) const {
         return members_.contains(const_cast<llvm::GlobalValue*>(value));
     }
@@ -125,22 +142,36 @@ public:
         return *instance;
     }
 
-    std::optional<ColdFunction> find(const std::string& key) POLDER_EXCLUDES(mutex_) {
-        {
-            const Lock lock(mutex_);
-            if (const auto found = functions_.find(key); found != functions_.end())
-                return found->second;
-        }
+    // Made by `make` if it is neither in memory nor in the disk cache.
+    template <class Make>
+    Result<ColdFunction> get(const std::string& key, const Make& make) POLDER_EXCLUDES(mutex_) {
+        if (auto known = find_or_begin(key))
+            return std::move(*known);
+        const ScopeExit end([&] { end_making(key); });
         const auto bytes = load_cached(key);
-        std::optional<ColdFunction> kept = bytes ? from_bytes<ColdFunction>(*bytes) : std::nullopt;
-        if (kept)
+        if (auto kept = bytes ? from_bytes<ColdFunction>(*bytes) : std::nullopt) {
             add(key, *kept);
-        return kept;
+            return std::move(*kept);
+        }
+        Result<ColdFunction> made = make();
+        if (made) {
+            add(key, *made);
+            store_cached(key, to_bytes(*made));
+        }
+        return made;
     }
 
-    void add(const std::string& key, const ColdFunction& function) POLDER_EXCLUDES(mutex_) {
+    std::optional<ColdFunction> find_in_program(const std::string& place) POLDER_EXCLUDES(mutex_) {
         const Lock lock(mutex_);
-        functions_.try_emplace(key, function);
+        const auto found = places_.find(place);
+        return found == places_.end() ? std::nullopt : std::optional{functions_.at(found->second)};
+    }
+
+    void add_to_program(const std::string& place, const ColdFunction& function) POLDER_EXCLUDES(mutex_) {
+        const std::string key = function.symbol.substr(symbol_prefix.size());
+        const Lock lock(mutex_);
+        if (functions_.contains(key))
+            places_.try_emplace(place, key);
     }
 
     Result<std::shared_ptr<const LoadedObject>> load(const ColdFunction& function) POLDER_EXCLUDES(mutex_) {
@@ -155,8 +186,34 @@ public:
     }
 
 private:
+    // Nothing when the caller has to make the function, and to call `end_making` then.
+    std::optional<ColdFunction> find_or_begin(const std::string& key) POLDER_EXCLUDES(mutex_) {
+        const auto end = std::chrono::steady_clock::now() + making_max;
+        const Lock lock(mutex_);
+        while (being_made_.contains(key) && changed_.wait_until(mutex_, end) == std::cv_status::no_timeout)
+            ;
+        if (const auto found = functions_.find(key); found != functions_.end())
+            return found->second;
+        being_made_.insert(key);
+        return std::nullopt;
+    }
+
+    void end_making(const std::string& key) POLDER_EXCLUDES(mutex_) {
+        const Lock lock(mutex_);
+        being_made_.erase(key);
+        changed_.notify_all();
+    }
+
+    void add(const std::string& key, const ColdFunction& function) POLDER_EXCLUDES(mutex_) {
+        const Lock lock(mutex_);
+        functions_.try_emplace(key, function);
+    }
+
     Mutex mutex_;
+    ConditionVariable changed_;
+    std::set<std::string> being_made_ POLDER_GUARDED_BY(mutex_);
     std::map<std::string, ColdFunction> functions_ POLDER_GUARDED_BY(mutex_);
+    std::map<std::string, std::string> places_ POLDER_GUARDED_BY(mutex_);  // in programs, to keys
     std::map<std::string, std::weak_ptr<const LoadedObject>> loaded_ POLDER_GUARDED_BY(mutex_);
 };
 
@@ -171,16 +228,36 @@ Result<ColdFunction> code_of(llvm::Module& copy, llvm::Function& root, std::stri
                              const MakeColdFunction& make) {
     root.setName("polder_cold");
     const std::string key = cache_key({"cold function", text_of(copy), variant});
-    if (auto known = KnownFunctions::get().find(key))
-        return std::move(*known);
-    root.setLinkage(llvm::GlobalValue::ExternalLinkage);
-    root.setName("polder_cold_" + key);
-    POLDER_ASSIGN(made, make(copy));
-    made.symbol = "polder_cold_" + key;
-    KnownFunctions::get().add(key, made);
-    store_cached(key, to_bytes(made));
-    return made;
+    return KnownFunctions::get().get(key, [&]() -> Result<ColdFunction> {
+        const std::string symbol = std::string{symbol_prefix} + key;
+        root.setLinkage(llvm::GlobalValue::ExternalLinkage);
+        root.setName(symbol);
+        POLDER_ASSIGN(made, make(copy));
+        made.symbol = symbol;
+        return made;
+    });
 }
+
+// Where a program has a function.
+class Place {
+public:
+    // `program`: a hash of it; empty where there is none.
+    Place(std::string_view program, std::string_view variant, const llvm::Function& root, const Tree& tree)
+        : name_(program.empty() ? std::string{}
+                                : std::string{program} + ' ' + std::string{variant} + ' ' + root.getName().str() + ' ' +
+                                      std::to_string(tree.hash())) {}
+
+    [[nodiscard]] std::optional<ColdFunction> find() const {
+        return name_.empty() ? std::nullopt : KnownFunctions::get().find_in_program(name_);
+    }
+    void keep(const ColdFunction& function) const {
+        if (!name_.empty())
+            KnownFunctions::get().add_to_program(name_, function);
+    }
+
+private:
+    const std::string name_;
+};
 
 // Makes the function a declaration of `symbol`, or takes the one that the module has already.
 void declare(llvm::Function& function, const std::string& symbol) {
@@ -208,21 +285,28 @@ void remove_unused(llvm::Module& module) {
 }  // namespace
 
 Result<std::vector<ColdFunction>> separate_cold_functions(llvm::Module& module, std::string_view variant,
-                                                          const MakeColdFunction& make) {
+                                                          const MakeColdFunction& make, std::string_view program) {
     std::vector<llvm::Function*> roots;
     for (llvm::Function& function : module)
         if (is_cold(function) && is_of_numbers(function) && is_called_from_outside(function))
             roots.push_back(&function);
+    const std::string hash = roots.empty() || program.empty() ? std::string{} : cache_key({"program", program});
     std::vector<ColdFunction> all;
     std::vector<llvm::Function*> separated;
     for (llvm::Function* const function : roots) {
         const Tree tree(*function);
         if (!tree.is_built_in())
             continue;
+        separated.push_back(function);
+        const Place place(hash, variant, *function, tree);
+        if (auto known = place.find()) {
+            all.push_back(std::move(*known));
+            continue;
+        }
         const auto copy = copy_of(module, tree);
         POLDER_ASSIGN(made, code_of(*copy, *copy->getFunction(function->getName()), variant, make));
+        place.keep(made);
         all.push_back(std::move(made));
-        separated.push_back(function);
     }
     for (size_t i = 0; i < separated.size(); ++i)
         declare(*separated[i], all[i].symbol);

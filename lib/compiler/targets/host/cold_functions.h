@@ -4,7 +4,8 @@
 // each width of vectors. Their code does not depend on the kernel, but was a third of the machine code of a small kernel. So the kernel's module
 // only declares them. Each one is an object of its own. It is found by a hash of its code before optimisation: in memory, or in the disk cache.
 //
-// Any thread. Nothing is locked while code is made, so two threads may make the same function; both objects are the same then.
+// Any thread. A function that another thread is making is waited for, at most a second, because the compiler of that thread may crash. Nothing is locked
+// while code is made.
 #pragma once
 
 #include "loader.h"
@@ -42,10 +43,12 @@ auto fields_of(T& function) {
 }
 
 // Makes declarations of the cold built-in functions of numbers that `module` calls, and returns their code. Those that refer to more than themselves, other built-in
-// functions and constants stay in the module. `variant`: what `make` depends on, beside the code.
+// functions and constants stay in the module. `variant`: what `make` depends on, beside the code. `program`: the bitcode of which the module is one
+// kernel. The functions of a program have the same code in all of its kernels, so their text is made for one kernel only. Empty where that is not so.
 // Errors: those of `make`.
 [[nodiscard]] Result<std::vector<ColdFunction>> separate_cold_functions(llvm::Module& module, std::string_view variant,
-                                                                        const MakeColdFunction& make);
+                                                                        const MakeColdFunction& make,
+                                                                        std::string_view program = {});
 
 // The function in executable memory, of which kernels that exist at the same time share one.
 [[nodiscard]] Result<std::shared_ptr<const LoadedObject>> load_cold_function(const ColdFunction& function);

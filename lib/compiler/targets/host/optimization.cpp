@@ -31,6 +31,7 @@
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "uncalled_functions.h"
 #include "vector_division.h"
 
 #include <base/options.h>
@@ -74,8 +75,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     callbacks.registerShouldRunOptionalPassCallback([&gate](llvm::StringRef pass, const llvm::Any& what) {
         if (OptionalWork::is_unneeded())
             return false;
-        const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what);
-        return loop == nullptr ? gate.should_run(pass) : gate.should_run(pass, **loop);
+        if (const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what))
+            return gate.should_run(pass, **loop);
+        const auto* const function = llvm::any_cast<const llvm::Function*>(&what);
+        return function == nullptr ? gate.should_run(pass) : gate.should_run(pass, **function);
     });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
     workgroup::add_loop_alignment_pass(builder);
@@ -88,7 +91,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
                        : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
                                                                               : llvm::OptimizationLevel::O1;
-    builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    {
+        const UncalledFunctions uncalled(module);
+        builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);
+    }
     POLDER_TRY(check_needed());
     for (llvm::Function& function : module) {
         if (function.isDeclaration())

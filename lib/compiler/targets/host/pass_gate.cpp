@@ -15,6 +15,7 @@
 #include <llvm/ADT/SetVector.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <optional>
 
 namespace polder::compiler {
@@ -178,6 +179,32 @@ size_t most_loops(const llvm::Module& module) {
     return most;
 }
 
+bool has_cold_call(const llvm::Loop& loop) {
+    return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+        return llvm::any_of(*block, [](const llvm::Instruction& each) {
+            const auto* const call = llvm::dyn_cast<llvm::CallInst>(&each);
+            const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
+            return callee != nullptr && !callee->isIntrinsic() && callee->hasFnAttribute(llvm::Attribute::Cold);
+        });
+    });
+}
+
+// Whether LLVM's unrolling of loops with variable counts leaves all loops of the function alone, because of calls but for loops over work-items.
+bool has_only_loops_with_calls(const llvm::Function& function) {
+    const llvm::DominatorTree dominators(const_cast<llvm::Function&>(function));
+    const llvm::LoopInfo loops(dominators);
+    bool has_call = false;
+    for (const llvm::Loop* const loop : loops.getLoopsInPreorder()) {
+        const llvm::TransformationMode mode = llvm::hasUnrollTransformation(loop);
+        if ((mode & llvm::TM_Disable) != 0)
+            continue;
+        if (mode != llvm::TM_Unspecified || !has_cold_call(*loop))
+            return false;
+        has_call = true;
+    }
+    return has_call;
+}
+
 // Whether the module's code is small, and its only loops are those over work-items.
 bool is_plain(const llvm::Module& module) {
     const llvm::SmallVector<const llvm::Function*> functions = running_functions(module);
@@ -234,6 +261,10 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
     if (pass == "LoopVectorizePass" || pass == "SLPVectorizerPass")
         return !has_long_block_;
     return (!is_large_ && !has_many_accesses_) || pass != "LoopLoadEliminationPass";
+}
+
+bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Function& function) const {
+    return should_run(pass) && (pass != "LoopUnrollPass" || !has_only_loops_with_calls(function));
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) const {

@@ -42,6 +42,9 @@ public:
     [[nodiscard]] bool joins_statements(bool has_lanes) const { return !has_lanes || !is_long_for_lanes_; }
     [[nodiscard]] bool forgets_all_loops() const { return loops_ > loops_to_search_max; }
     [[nodiscard]] bool should_run(llvm::StringRef pass) const;
+    // For a pass that runs for one function. Loops with calls are unrolled only where they have few iterations, a known number, which LLVM has done before
+    // (LoopFullUnrollPass). The estimate of their sizes takes long, so functions whose loops all have calls, such as those of the rare paths of sines, are left out.
+    [[nodiscard]] bool should_run(llvm::StringRef pass, const llvm::Function& function) const;
     // For a pass that runs for one loop at a time. Conditions are not moved out of (unswitched from) a loop over rows that most often has one
     // iteration: each would double the code of all loops, to save one branch. Decision 109 has the measurements. In a function of more than `loops_max` loops
     // they stay in all loops over rows.

@@ -41,6 +41,8 @@ public:
         : block_(block), is_loop_header_(loops.isLoopHeader(&block)), costs_(costs) {}
 
     void run() {
+        if (!has_sums_to_order())
+            return;
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(block_)) {
             if (is_sum(instruction) && !is_term_of_sum(instruction) && order(instruction))
                 llvm::RecursivelyDeleteTriviallyDeadInstructions(&instruction);
@@ -54,6 +56,20 @@ private:
         const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
         return instruction != nullptr && instruction->getOpcode() == llvm::Instruction::Add &&
                instruction->getParent() == &block_ && llvm::isa<llvm::FixedVectorType>(instruction->getType());
+    }
+
+    // The costs of instructions take longer than the rest of this pass, and most blocks have no such sum.
+    bool has_sums_to_order() const {
+        return llvm::any_of(block_, [&](const llvm::Instruction& instruction) {
+            llvm::SmallVector<llvm::Value*, 8> terms;
+            if (is_sum(instruction) && !is_term_of_sum(instruction))
+                add_terms(instruction, terms);
+            return has_order(terms);
+        });
+    }
+
+    static bool has_order(llvm::ArrayRef<llvm::Value*> terms) {
+        return terms.size() >= 3 && llvm::any_of(terms, llvm::IsaPred<llvm::Constant>);
     }
 
     // Whether the value is only a term of another sum, so that its additions may be reordered with that sum's.
@@ -78,8 +94,8 @@ private:
         return time;
     }
 
-    void add_terms(llvm::Instruction& sum, llvm::SmallVectorImpl<llvm::Value*>& terms) const {
-        for (llvm::Use& operand : sum.operands()) {
+    void add_terms(const llvm::Instruction& sum, llvm::SmallVectorImpl<llvm::Value*>& terms) const {
+        for (const llvm::Use& operand : sum.operands()) {
             if (is_term_of_sum(*operand))
                 add_terms(*llvm::cast<llvm::Instruction>(operand), terms);
             else
@@ -91,9 +107,9 @@ private:
     bool order(llvm::Instruction& sum) {
         llvm::SmallVector<llvm::Value*, 8> terms;
         add_terms(sum, terms);
-        const auto constant = llvm::find_if(terms, [](llvm::Value* term) { return llvm::isa<llvm::Constant>(term); });
-        if (constant == terms.end() || terms.size() < 3)
+        if (!has_order(terms))
             return false;
+        const auto constant = llvm::find_if(terms, llvm::IsaPred<llvm::Constant>);
         llvm::Constant* constant_term = llvm::cast<llvm::Constant>(*constant);
         terms.erase(constant);
         std::multimap<Time, llvm::Value*> by_time;  // terms of the same time stay in order
