@@ -169,6 +169,35 @@ TEST_F(CodeVersion, UsualLaunchesOfColumnsHaveOneCode) {
     EXPECT_EQ(made("columns"), 1);
 }
 
+// Code for any groups would have no lanes there: it was made, then replaced by code for this size when that had been launched eight times.
+TEST_F(CodeVersion, FirstLaunchesInRowsOfAnotherDimensionHaveCodeForTheirSize) {
+    const OwnedProgram program =
+        build("kernel void across(global float* a) { if (get_local_size(0) > 4096) return;"
+              "int x = get_global_id(0), y = get_global_id(1); a[x * 64 + y] = a[x * 64 + y] * 2 + 1; }");
+    const OwnedMem buffer = make_buffer(64 * 64 * sizeof(cl_float));
+    const size_t global[] = {64, 64}, row[] = {64, 1}, square[] = {16, 16};
+    size_t launches = 0;
+    const auto run = [&](const OwnedKernel& kernel, const size_t* local) {
+        ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 2, nullptr, global, local, 0, nullptr, nullptr), CL_SUCCESS);
+        ++launches;
+        EXPECT_EQ(read<cl_float>(buffer, 64 * 64), std::vector<cl_float>(64 * 64, std::exp2f(launches) - 1));
+    };
+    const std::vector<cl_float> zeros(64 * 64);
+    ASSERT_EQ(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, zeros.size() * sizeof(cl_float), zeros.data(), 0, nullptr,
+                                   nullptr),
+              CL_SUCCESS);
+    const OwnedKernel kernel = make_kernel(program, "across"), other = make_kernel(program, "across");
+    run(kernel, row);  // code for usual launches, and for this size
+    EXPECT_EQ(made("across"), 2);
+    run(kernel, square);
+    for (int i = 0; i < 9; ++i)
+        run(kernel, row);
+    run(other, row);
+    run(other, square);
+    EXPECT_EQ(made("across"), 2);
+}
+
 // A launch of the same sizes may have an offset whose ids are not small.
 TEST_F(CodeVersion, LargeOffsetsNeedCodeForAnyLaunch) {
     const OwnedProgram program = build("kernel void moved(global ulong* a, ulong from)"

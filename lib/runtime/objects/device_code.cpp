@@ -130,6 +130,27 @@ Result<const LoadedCode*> DeviceCode::usual_kernel(const compiler::KernelInfo& i
     return is_usual ? make_usual(info) : kernel(info);
 }
 
+Result<const LoadedCode*> DeviceCode::first_kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
+                                                   const LaunchSizes& sizes) {
+    // What is being made is waited for: it shows the dimension of the lanes.
+    const bool is_begun = versions_.is_begun({&info, usual_version()});
+    POLDER_ASSIGN(code, usual_kernel(info, is_begun ? nullptr : &sizes));
+    if (code->suits(sizes))
+        return code;
+    if (specialising(info, groups, code) != compiler::Specialising::at_once)
+        return kernel(info);
+    return special_kernel(info, {groups, {}});
+}
+
+Result<const LoadedCode*> DeviceCode::special_kernel(const compiler::KernelInfo& info, compiler::CodeVersion version) {
+    POLDER_ASSIGN(code, made(info, version));
+    const Lock lock(mutex_);
+    Entry& of = entry(info);
+    if (of.find(version) == nullptr)
+        of.specials.push_back({std::move(version), code});
+    return code;
+}
+
 Result<const LoadedCode*> DeviceCode::make_usual(const compiler::KernelInfo& info) {
     POLDER_ASSIGN(code, made(info, usual_version()));
     const Lock lock(mutex_);
@@ -154,12 +175,7 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
             return kernel(info);
         return usual;
     }
-    POLDER_ASSIGN(code, made(info, choice.version));
-    const Lock lock(mutex_);
-    Entry& of = entry(info);
-    if (of.find(choice.version) == nullptr)
-        of.specials.push_back({std::move(choice.version), code});
-    return code;
+    return special_kernel(info, std::move(choice.version));
 }
 
 Result<DeviceCode::QuickCode> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {

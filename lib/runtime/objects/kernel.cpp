@@ -247,14 +247,17 @@ Result<const LoadedCode*> Kernel::quick_code(const KernelOnDevice& on, const Lau
     return quick.code;
 }
 
-// Code for any launch replaces code for usual ones, also for later launches.
-Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const LaunchSizes& sizes) const {
-    POLDER_ASSIGN(loaded, on.code->usual_kernel(*on.info, &sizes));
-    if (!loaded->suits(sizes)) {
-        POLDER_ASSIGN(any, on.code->kernel(*on.info));
-        loaded = any;
+// Code for any launch replaces code for usual ones, also for later launches. Code for these groups alone does not: later launches compare their groups with
+// the lanes of the code for usual ones.
+Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const compiler::WorkGroups& groups,
+                                       const LaunchSizes& sizes) const {
+    POLDER_ASSIGN(loaded, on.code->first_kernel(*on.info, groups, sizes));
+    const LoadedCode* general = loaded;
+    if (loaded->is_special() && loaded->version.groups) {
+        POLDER_ASSIGN(usual, on.code->usual_kernel(*on.info, nullptr));
+        general = usual;
     }
-    general_code(on).store(loaded, std::memory_order_release);
+    general_code(on).store(general, std::memory_order_release);
     return loaded;
 }
 
@@ -272,12 +275,14 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched&
     compiler::CodeVersion version{{}, known_arguments(on)};
     const LaunchSizes sizes{global, launched.offset, local};
     // Most launches return here.
+    if (!suits_groups && version.known.empty() && general && general->suits(sizes))
+        return general;
+    const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
+    const compiler::WorkGroups groups{local, is_whole ? Ends::whole : Ends::ragged};
     if (!suits_groups && version.known.empty())
-        return general && general->suits(sizes) ? general : code(on, sizes);
-    if (suits_groups) {
-        const bool is_whole = global[0] % local[0] == 0 && global[1] % local[1] == 0 && global[2] % local[2] == 0;
-        version.groups = {local, is_whole ? Ends::whole : Ends::ragged};
-    }
+        return code(on, groups, sizes);
+    if (suits_groups)
+        version.groups = groups;
     {
         const Lock lock(mutex_);
         if (const LastCode& last = last_code(on); last.special && last.version == version)

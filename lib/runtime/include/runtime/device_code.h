@@ -97,6 +97,10 @@ public:
     // Code for usual launches, or for any. `sizes`: of the launch that needs it; null: only properties of the code are needed. The code may still not suit
     // the launch (LoadedCode::suits), which then needs code for any launch.
     [[nodiscard]] Result<const LoadedCode*> usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes);
+    // Code for a launch that is the first of its kernel object: that of usual_kernel; but code for `groups` where code for usual launches has been made
+    // ahead, does not suit, and shows that code for any launch would be slow for these groups.
+    [[nodiscard]] Result<const LoadedCode*> first_kernel(const compiler::KernelInfo& info,
+                                                         const compiler::WorkGroups& groups, const LaunchSizes& sizes);
     // Code for a launch that `version` suits. The version itself is compiled at once if the kernel has no code
     // (compiling code for any launch would take as long) and would be slow without it; otherwise after enough work-items were launched.
     // Until then, the launch gets code for its images and any work-groups, or code for any launch.
@@ -175,6 +179,8 @@ private:
     [[nodiscard]] bool has_usual_code(const compiler::KernelInfo& info) const;
     [[nodiscard]] static compiler::CodeVersion usual_version();
     [[nodiscard]] Result<const LoadedCode*> make_usual(const compiler::KernelInfo& info);
+    [[nodiscard]] Result<const LoadedCode*> special_kernel(const compiler::KernelInfo& info,
+                                                           compiler::CodeVersion version);
     // Compiles and loads at first request, without a lock.
     [[nodiscard]] Result<const LoadedCode*> made(const compiler::KernelInfo& info,
                                                  const compiler::CodeVersion& version);

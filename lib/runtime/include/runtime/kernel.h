@@ -156,8 +156,9 @@ private:
     // The code whose properties determine the work-group size: probably that of the next launch.
     [[nodiscard]] Result<const LoadedCode*> code_before_groups(const KernelOnDevice& on,
                                                                const Launched& launched) const;
-    // Code for a launch of these sizes in any groups.
-    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const LaunchSizes& sizes) const;
+    // Code for a launch of these sizes, most often in any groups.
+    [[nodiscard]] Result<const LoadedCode*> code(const KernelOnDevice& on, const compiler::WorkGroups& groups,
+                                                 const LaunchSizes& sizes) const;
     // Code for a launch with little work; null when the launch gets other code.
     [[nodiscard]] Result<const LoadedCode*> quick_code(const KernelOnDevice& on, const Launched& launched,
                                                        DeviceCode::Count count) const;
