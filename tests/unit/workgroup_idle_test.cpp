@@ -70,6 +70,8 @@ constexpr const char* guards[] = {
     "if ((ulong)((uint)x + u) >= (ulong)v)",
     "if (X - (size_t)a < (size_t)b)",
     "if (x < a && out[Y * get_global_size(0) + X] == 0)",
+    "int own[4]; if (x >= a) return; for (int i = 0; i < 4; ++i) own[i] = x * i; out[Y * get_global_size(0) + X] = "
+    "own[b & 3];",
 };
 
 TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
@@ -108,7 +110,9 @@ bool asks_before_loops(const Compiled& program) {
 }
 
 TEST(IdleLoops, GuardsOfRowsAndColumns_AreTestedBeforeTheLoops) {
-    for (const char* guard : {"if (x < a && y < b)", "if (x >= a || y >= b) return;", "if (y == b)"}) {
+    for (const char* guard : {"if (x < a && y < b)", "if (x >= a || y >= b) return;", "if (y == b)",
+                              "int own[4]; if (x >= a || y >= b) return; for (int i = 0; i < 4; ++i) own[i] = x * i; "
+                              "out[a] = own[b & 3];"}) {
         Compiled program(guarded(guard));
         ASSERT_EQ(program.prepare("k"), "");
         EXPECT_TRUE(asks_before_loops(program)) << guard << program.optimised();
@@ -169,6 +173,37 @@ TEST(FirstItem, ARegionInWhichItIsAlone_HasNoLoops) {
         ASSERT_EQ(program.prepare("k"), "");
         EXPECT_EQ(program.result().lanes.loops + program.result().lanes.scalar_loops, 2U) << guard;
     }
+}
+
+// The lifetime of the structure begins before the guard.
+constexpr const char* sorted_pairs = R"(
+    typedef struct { int key, value[15]; } Pair;
+    kernel void k(global Pair* pairs, global const int* counts) {
+        global Pair* own = pairs + 8 * get_group_id(0);
+        Pair other;
+        if (get_local_id(0) == 0)
+            for (int i = 1; i < counts[get_group_id(0)]; ++i)
+                for (int k = i; k > 0 && own[k].key < own[k - 1].key; --k) {
+                    other = own[k];
+                    own[k] = own[k - 1];
+                    own[k - 1] = other;
+                }
+    })";
+
+TEST(FirstItem, WithAStructureOfItsOwn_HasNoLanes) {
+    Compiled program(sorted_pairs);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U);
+    std::vector<int> pairs(size_t{16} * 8 * 4), counts { 8, 0, 5, 1 };
+    for (size_t i = 0; i < pairs.size(); ++i)
+        pairs[i] = i % 16 == 0 ? static_cast<int>(i * 7 % 37) : static_cast<int>(i / 16);
+    program.run({1, {64, 1, 1}, {16, 1, 1}}, Arguments().add(pairs.data()).add(counts.data()));
+    for (size_t group = 0; group < counts.size(); ++group)
+        for (int k = 1; k < counts[group]; ++k) {
+            const size_t here = 16 * (8 * group + static_cast<size_t>(k));
+            EXPECT_LE(pairs[here - 16], pairs[here]) << group << ' ' << k;
+            EXPECT_EQ(pairs[here], static_cast<int>(size_t{16} * static_cast<size_t>(pairs[here + 1]) * 7 % 37));
+        }
 }
 
 TEST(FirstItem, WhereOnlyItIsAskedFor_RowsHaveNoIds) {

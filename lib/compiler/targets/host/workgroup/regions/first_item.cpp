@@ -83,7 +83,9 @@ bool FirstItem::is_alone(const Region& region, const Uniformity& uniformity, Car
                 !carried.is_recomputable(value))
                 return false;
     const auto has_effects = [](const llvm::BasicBlock* block) {
-        return llvm::any_of(*block, [](const llvm::Instruction& each) { return each.mayHaveSideEffects(); });
+        return llvm::any_of(*block, [](const llvm::Instruction& each) {
+            return each.mayHaveSideEffects() && !each.isLifetimeStartOrEnd();
+        });
     };
     // LLVM removes loops without effects by itself, and their absence changes what it does with other loops.
     return llvm::any_of(region.blocks, has_effects) && llvm::all_of(region.blocks, [&](const llvm::BasicBlock* block) {

@@ -39,8 +39,11 @@ bool is_arithmetic(const llvm::Instruction& instruction) {
     }
 }
 
+// The lifetime of a private structure or array most often begins before the guard: it is declared there.
 bool has_effect(const llvm::BasicBlock& block) {
-    return llvm::any_of(block, [](const llvm::Instruction& instruction) { return instruction.mayHaveSideEffects(); });
+    return llvm::any_of(block, [](const llvm::Instruction& instruction) {
+        return instruction.mayHaveSideEffects() && !instruction.isLifetimeStartOrEnd();
+    });
 }
 
 std::optional<int64_t> small(int64_t step) { return std::abs(step) <= step_max ? std::optional(step) : std::nullopt; }
