@@ -163,6 +163,74 @@ TEST(SkippedRegions, OfASwitchHaveTheResultsOfEachArm) {
         }
 }
 
+// Arms that end with `return`, of which the work-items of a vector take one or several.
+constexpr auto returning_arms = R"(
+    kernel void k(global const int* restrict kinds, global const float* restrict in, global float* restrict out, int count) {
+        const int i = get_global_id(0);
+        if (i >= count) return;
+        const int kind = kinds[i];
+        const float a = in[i];
+        if (kind == 0) {
+            float sum = 0;
+            for (int j = 0; j < (i & 3) + 1; ++j) sum += a / (j + 1);
+            out[i] = sum;
+            return;
+        }
+        if (kind == 1) {
+            float b = in[kinds[count + i]];
+            if (a < 1) b = sqrt(b) / (a + 2);
+            out[i] = b / (a + 3);
+            out[count + i] = a;
+            return;
+        }
+        if (kind == 2 && a > 0.5f) {
+            float v = a;
+            while (v > 0.1f) { v /= 2; out[count + i] += 1; }
+            out[i] = v;
+            return;
+        }
+        out[i] = -a;
+    })";
+
+TEST(SkippedRegions, AreArmsThatReturn) {
+    Compiled program(returning_arms, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    const std::string& code = program.optimised();
+    size_t arms_with_questions = 0;
+    for (size_t at = code.find("\nif.some"); at != std::string::npos; at = code.find("\nif.some", at + 1))
+        ++arms_with_questions;
+    EXPECT_GE(arms_with_questions, 3U) << code;
+}
+
+TEST(SkippedRegions, ThatReturnHaveTheResultsOfEachArm) {
+    constexpr int count = 64;
+    std::vector<float> in(count);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<float>(i * 29 % 64) / 32;
+    Compiled one_by_one(returning_arms), in_lanes(returning_arms);
+    ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+    ASSERT_EQ(in_lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    for (int kinds_in_turn = 1; kinds_in_turn <= 4; ++kinds_in_turn)
+        for (int first = 0; first < 4; ++first) {
+            std::vector<int> kinds(size_t{2} * count);
+            for (int i = 0; i < count; ++i) {
+                kinds[static_cast<size_t>(i)] = (first + i * 7 % kinds_in_turn) % 4;
+                kinds[static_cast<size_t>(count + i)] = i * 11 % count;
+            }
+            const auto run = [&](const Compiled& program) {
+                std::vector<float> out(size_t{2} * count, -7);
+                program.run({1, {count, 1, 1}, {32, 1, 1}},
+                            Arguments().add(kinds.data()).add(in.data()).add(out.data()).add(count));
+                return out;
+            };
+            const std::vector<float> expected = run(one_by_one), out = run(in_lanes);
+            for (size_t i = 0; i < out.size(); ++i)
+                EXPECT_NEAR(out[i], expected[i], 1e-5F * std::abs(expected[i]))
+                    << kinds_in_turn << ' ' << first << ' ' << i;
+        }
+}
+
 TEST(SkippedRegions, ArePassedByVectorsInWhichNoLaneIsActive) {
     for (const std::string guard : {"", "if (i >= last) return;"}) {
         Compiled program(nearest(guard), processor_with_512_bits);

@@ -247,7 +247,7 @@ void MaskedCode::emit_units(llvm::BasicBlock* before, llvm::ArrayRef<llvm::Basic
         }
         auto region = before ? region_worth_skipping(*before, blocks, plan_, shapes_, lanes_.width()) : std::nullopt;
         if (!region && units.front() != entered)
-            region = uniform_side_worth_skipping(units, blocks, level, plan_, shapes_, lanes_.width());
+            region = side_worth_skipping(units, blocks, level, plan_, shapes_, lanes_.width());
         if (region) {
             const auto inside = units.take_while([&](llvm::BasicBlock* unit) { return region->blocks.contains(unit); });
             emit_region_unless_skipped(*region, inside, level);

@@ -167,15 +167,13 @@ std::optional<SkippedRegion> region_worth_skipping(llvm::BasicBlock& before, con
     return std::nullopt;
 }
 
-std::optional<SkippedRegion> uniform_side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units,
-                                                         const BlockSet& blocks, const llvm::Loop* level,
-                                                         const LanePlan& plan, const LaneShapes& shapes,
-                                                         unsigned lanes) {
+std::optional<SkippedRegion> side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units, const BlockSet& blocks,
+                                                 const llvm::Loop* level, const LanePlan& plan,
+                                                 const LaneShapes& shapes, unsigned lanes) {
     llvm::BasicBlock* const begin = units.front();
     llvm::BasicBlock* const before = begin->getSinglePredecessor();
     const auto* const branch = before ? llvm::dyn_cast<llvm::BranchInst>(before->getTerminator()) : nullptr;
-    if (plan.kind == LoopKind::sub_group || !branch || !branch->isConditional() ||
-        !shapes.of(branch->getCondition()).is_uniform())
+    if (plan.kind == LoopKind::sub_group || !branch || !branch->isConditional())
         return std::nullopt;
     SkippedRegion region{before, begin, nullptr, blocks_entered_by(units, level, plan)};
     region.join = only_exit_of(region.blocks);

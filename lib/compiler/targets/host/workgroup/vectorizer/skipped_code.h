@@ -34,13 +34,13 @@ struct SkippedRegion {
                                                                  const LanePlan& plan, const LaneShapes& shapes,
                                                                  unsigned lanes);
 
-// The side of a branch in masked code whose condition is the same for all lanes, such as an arm of a switch over an argument, when a branch around it
-// pays. It begins with the first of `units`, the blocks at `level` that are still to be emitted, and is a part of them at their beginning. `blocks`
-// are all blocks that are emitted at this level.
-[[nodiscard]] std::optional<SkippedRegion> uniform_side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units,
-                                                                       const BlockSet& blocks, const llvm::Loop* level,
-                                                                       const LanePlan& plan, const LaneShapes& shapes,
-                                                                       unsigned lanes);
+// The side of a branch in masked code when a branch around it pays: an arm of a switch over an argument, or one that ends with `return`, so that it does not
+// lead to the other side. It begins with the first of `units`, the blocks at `level` that are still to be emitted, and is a part of them at their
+// beginning. `blocks` are all blocks that are emitted at this level.
+[[nodiscard]] std::optional<SkippedRegion> side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock*> units,
+                                                               const BlockSet& blocks, const llvm::Loop* level,
+                                                               const LanePlan& plan, const LaneShapes& shapes,
+                                                               unsigned lanes);
 
 // A branch around the code that is emitted until `end`.
 class SkippingBranch {
