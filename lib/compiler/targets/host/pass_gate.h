@@ -67,7 +67,7 @@ public:
     static constexpr unsigned reduced_instructions_max = 1500;
     // Nor does it run where more numbers are added to a counter one after the other, as a hash or a random number made of a work-item's id does. For each sum on the
     // way the pass writes down the ways to compute it, which took 200 of the 230 ms for a generator of random numbers.
-    static constexpr unsigned summed_numbers_max = 8;
+    static constexpr unsigned summed_numbers_max = 16;
     // CodeGenPrepare takes quadratic time for the addresses of a basic block: minutes for one of 100,000 instructions with thousands of
     // accesses. Instruction selection folds the addresses within a block without it.
     static constexpr size_t numbered_instructions_max = 20'000;
