@@ -14,11 +14,10 @@ constexpr uint64_t block_bytes = uint64_t{256} * 1024;
 // More threads do not increase the bandwidth on the processors that were measured.
 constexpr uint32_t copying_threads_max = 16;
 
-void run_blocks(WorkerPool& pool, Workspace& workspace, uint64_t units, uint64_t chunk_min, void* context,
+void run_blocks(WorkerPool& pool, Workspace& workspace, ParallelTask::Shape shape, void* context,
                 ParallelTask::Run run) {
-    ParallelTask task(
-        {.units = {0, units}, .chunk_min = chunk_min, .threads_max = std::min(pool.width(), copying_threads_max)},
-        context, run);
+    shape.threads_max = std::min(pool.width(), copying_threads_max);
+    ParallelTask task(shape, context, run);
     pool.run(task, workspace);
 }
 
@@ -35,7 +34,7 @@ CopyFunction copy_function(uint64_t transfer_bytes) {
     return exceeds_caches(transfer_bytes) ? stream_copy : cached_copy;
 }
 
-void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace) {
+void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace, PooledQueue* queue) {
     if (bytes.size < bulk_parallel_bytes || pool.width() == 1) {
         cached_copy(bytes.to, bytes.from, bytes.size);
         return;
@@ -47,7 +46,8 @@ void copy_bytes(const Bytes& bytes, WorkerPool& pool, Workspace& workspace) {
         copy_function(all.size)(all.to + begin, all.from + begin, end - begin);
     };
     Bytes all = bytes;
-    run_blocks(pool, workspace, (bytes.size + block_bytes - 1) / block_bytes, 1, &all, run);
+    run_blocks(pool, workspace, {.units = {0, (bytes.size + block_bytes - 1) / block_bytes}, .queue = queue}, &all,
+               run);
 }
 
 void copy_rows(const CopyRecord& copy, UnitRange rows) {
@@ -109,7 +109,7 @@ void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& work
     const uint64_t rows = shape.rows * shape.slices;
     const uint64_t total = shape.row_bytes * rows;
     if (is_contiguous(shape, copy.from_layout) && is_contiguous(shape, copy.to_layout)) {
-        copy_bytes({copy.to, copy.from, total}, pool, workspace);
+        copy_bytes({copy.to, copy.from, total}, pool, workspace, copy.queue);
         return;
     }
     if (total < bulk_parallel_bytes || pool.width() == 1) {
@@ -119,8 +119,10 @@ void execute_bulk_copy(const CopyRecord& copy, WorkerPool& pool, Workspace& work
     const auto run = [](void* context, UnitRange units, Workspace&) {
         copy_rows(*static_cast<const CopyRecord*>(context), units);
     };
-    run_blocks(pool, workspace, rows, std::max<uint64_t>(1, block_bytes / shape.row_bytes),
-               const_cast<CopyRecord*>(&copy), run);
+    run_blocks(
+        pool, workspace,
+        {.units = {0, rows}, .chunk_min = std::max<uint64_t>(1, block_bytes / shape.row_bytes), .queue = copy.queue},
+        const_cast<CopyRecord*>(&copy), run);
 }
 
 void execute_bulk_fill(const FillRecord& fill, WorkerPool& pool, Workspace& workspace) {
@@ -134,7 +136,8 @@ void execute_bulk_fill(const FillRecord& fill, WorkerPool& pool, Workspace& work
         const uint64_t end = std::min(blocks.end * block_bytes, all.size);
         fill_block(all, all.to + begin, end - begin);
     };
-    run_blocks(pool, workspace, (fill.size + block_bytes - 1) / block_bytes, 1, const_cast<FillRecord*>(&fill), run);
+    run_blocks(pool, workspace, {.units = {0, (fill.size + block_bytes - 1) / block_bytes}, .queue = fill.queue},
+               const_cast<FillRecord*>(&fill), run);
 }
 
 }  // namespace polder::devices

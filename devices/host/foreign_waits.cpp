@@ -71,7 +71,7 @@ void* sleeper_main(void* argument) {
         driver::FenceWaiter* const waiter = me.waiter;
         waiter->reached(*waiter);
         sleepers().put_idle(me);
-        me.parker.park(0);
+        me.parker.park();
     }
     return nullptr;
 }

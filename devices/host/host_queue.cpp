@@ -73,7 +73,7 @@ void HostQueue::wait(uint64_t value) {
             return;
     }
     promise(value, 0);
-    sleep_until(value);
+    wait_and_help(value);
 }
 
 namespace {
@@ -82,19 +82,34 @@ struct SleepingThread : driver::FenceWaiter {
 };
 }  // namespace
 
-void HostQueue::sleep_until(uint64_t value) {
-    for (uint32_t i = 0; i < pool_.spins(); ++i) {
-        if (completed() >= value)
-            return;
-        spin_pause();
+void HostQueue::wait_and_help(uint64_t value) {
+    if (!pool_.may_spin())
+        return sleep_until(value);
+    if (!pool_.may_execute_here() || WorkerPool::is_any_worker_here())
+        return spinning_.wait([&] { return completed() >= value; }, [&] { sleep_until(value); });
+    while (completed() < value) {
+        const uint64_t stack_bytes = stack_left();
+        HelperHere here(*this, stack_bytes);
+        spinning_.wait([&] { return completed() >= value || wants_helpers(); },
+                       [&] {
+                           here.leave();
+                           if (!wants_helpers())
+                               sleep_until(value);
+                       });
+        here.leave();
+        if (wants_helpers())
+            pool_.help_task_of(*this, stack_bytes);
     }
+}
+
+void HostQueue::sleep_until(uint64_t value) {
     SleepingThread thread;
     thread.value = value;
     thread.reached = [](driver::FenceWaiter& waiter) { static_cast<SleepingThread&>(waiter).parker.wake(); };
     if (!add_waiter(thread))
         return;
     const BlockingSection section;
-    thread.parker.park(0);
+    thread.parker.park();
 }
 
 }  // namespace polder::devices

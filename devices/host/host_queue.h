@@ -19,6 +19,7 @@
 #include <host/host_kernel.h>
 #include <host/interconnect.h>
 #include <host/operation_log.h>
+#include <host/spin_time.h>
 #include <host/timeline_waiters.h>
 #include <host/worker_pool.h>
 #include <limits>
@@ -92,11 +93,14 @@ private:
 
     [[nodiscard]] uint32_t help_depth_max() const;
     void help(uint64_t value, uint32_t depth);
+    // Waits until another thread has executed the operation of this value, and takes part where that thread shares it.
+    void wait_and_help(uint64_t value);
     void sleep_until(uint64_t value);
     Outcome drain(uint64_t limit, uint32_t depth);
     [[nodiscard]] bool waits_are_complete(Operation& operation, uint32_t depth);
     void wait_as_helper(driver::Timepoint timepoint, uint32_t depth);
     [[nodiscard]] Wait wait_as_worker(driver::Timepoint timepoint, uint32_t depth);
+    [[nodiscard]] static uint64_t stack_left();
     [[nodiscard]] bool fits_this_thread(Operation& operation) const;
     [[nodiscard]] Status execute(Operation& operation);
     void execute_copy(const CopyRecord& record, Workspace& workspace);
@@ -124,6 +128,7 @@ private:
 
     static constexpr uint64_t nobody = std::numeric_limits<uint64_t>::max();
     TimelineWaiters waiters_;
+    SpinTime spinning_;  // of threads that wait
     mutable Mutex mutex_;
     std::atomic<bool> any_failed_{false};
     FailureLog failed_ POLDER_GUARDED_BY(mutex_);

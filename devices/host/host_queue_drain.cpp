@@ -73,7 +73,7 @@ void HostQueue::wait_as_helper(driver::Timepoint timepoint, uint32_t depth) {
     if (timepoint.is_complete())
         return;
     other->promise(timepoint.value, depth + 1);
-    other->sleep_until(timepoint.value);
+    other->wait_and_help(timepoint.value);
 }
 
 HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t depth) {
@@ -98,6 +98,13 @@ HostQueue::Wait HostQueue::wait_as_worker(driver::Timepoint timepoint, uint32_t 
     return Wait::over;
 }
 
+// How much of the calling thread's stack a kernel may use.
+uint64_t HostQueue::stack_left() {
+    constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
+    const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    return here - stack_floor() - std::min(here - stack_floor(), least_stack_bytes);
+}
+
 // False for a kernel that may need more stack than this thread of the application has left.
 bool HostQueue::fits_this_thread(Operation& operation) const {
     if (operation.kind != OperationKind::launch)
@@ -105,11 +112,7 @@ bool HostQueue::fits_this_thread(Operation& operation) const {
     // Forms of code that need more stack may have been made since the launch was submitted.
     auto& launch = static_cast<LaunchRecord&>(operation);
     launch.stack_bytes = std::max(launch.stack_bytes, launch.kernel->contest.stack_bytes());
-    if (WorkerPool::is_any_worker_here())
-        return true;
-    constexpr uint64_t least_stack_bytes = uint64_t{64} * 1024;
-    const auto here = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
-    return here - stack_floor() >= launch.stack_bytes + least_stack_bytes;
+    return WorkerPool::is_any_worker_here() || stack_left() > launch.stack_bytes;
 }
 
 HostQueue::Outcome HostQueue::drain(uint64_t limit, uint32_t depth) {

@@ -32,6 +32,7 @@ Record& HostQueue::begin_record(OperationKind kind, const driver::Submission& su
     auto* const record = log_.append<Record>(total - sizeof(Record));
     record->kind = kind;
     record->times = submission.times;
+    record->queue = this;
     record->needs_previous = needs_previous;
     if (!waits.empty()) {
         record->waits = reinterpret_cast<driver::Timepoint*>(reinterpret_cast<std::byte*>(record) + waits_offset);

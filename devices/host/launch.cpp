@@ -161,7 +161,9 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
                                                          : groups_in(chunk_ns, group_ns);
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (uint64_t{2} * width.threads))),
-                       .threads_max = width.threads},
+                       .threads_max = width.threads,
+                       .queue = launch.queue,
+                       .stack_bytes = launch.stack_bytes},
                       &shared, run, prepare_shared);
     pool.run(task, workspace);
     if (width.is_observed)

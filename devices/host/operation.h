@@ -12,12 +12,14 @@
 namespace polder::devices {
 
 class HostKernel;
+class PooledQueue;
 
 enum class OperationKind : uint8_t { marker, copy, fill, launch, call };
 
 struct Operation {
     Operation* next = nullptr;
     driver::OperationTimes* times = nullptr;
+    PooledQueue* queue = nullptr;  // null for the blocks that a kernel enqueues
     OperationKind kind = OperationKind::marker;
     bool first_in_chunk = false;
     bool has_failed_wait = false;  // a wait had failed already at the submission

@@ -1,3 +1,5 @@
+// A part's rest is one atomic word with both of its ends, because its owners take chunks from the beginning and other threads from the end. A counter of
+// all that is left says when a thread need not look any further. The owner of the task spins, then sleeps until the last participant has left.
 #include <algorithm>
 #include <bit>
 #include <host/parallel_task.h>
@@ -19,6 +21,7 @@ ParallelTask::ParallelTask(const Shape& shape, void* context, Run run, Prepare p
       chunk_min_(static_cast<uint32_t>(
           std::clamp<uint64_t>(in_steps(shape.chunk_min, step_), 1, std::numeric_limits<uint32_t>::max()))),
       threads_max_(std::max<uint32_t>(shape.threads_max, 1)), part_count_(std::min(threads_max_, parts_max)),
+      queue_(shape.queue), stack_bytes_(shape.stack_bytes),
       left_(in_steps(shape.units.end - shape.units.begin, step_)) {
     const auto total = static_cast<uint32_t>(left_.load(std::memory_order_relaxed));
     const uint32_t share = total / part_count_, longer_parts = total % part_count_;
@@ -59,21 +62,24 @@ UnitRange ParallelTask::take(Part& part, From from) {
     return {};
 }
 
-void ParallelTask::work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early) {
+bool ParallelTask::work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early) {
     if (prepare_ && prepare_(context_, workspace) != Workspace::Growth::enough)
-        return;
+        return false;
+    bool any = false;
     const uint32_t first_part = part_of(place);
     for (uint32_t i = 0; i < part_count_ && has_work(); ++i) {
         Part& part = parts_[(first_part + i) % part_count_];
         for (;;) {
             if (leave_early && leave_early->load(std::memory_order_relaxed) != 0)
-                return;
+                return any;
             const UnitRange units = take(part, i == 0 ? From::begin : From::end);
             if (units.empty())
                 break;
             run_(context_, units, workspace);
+            any = true;
         }
     }
+    return any;
 }
 
 void ParallelTask::leave() {

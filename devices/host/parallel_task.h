@@ -17,6 +17,8 @@
 
 namespace polder::devices {
 
+class PooledQueue;
+
 struct UnitRange {
     uint64_t begin = 0;
     uint64_t end = 0;
@@ -34,6 +36,9 @@ public:
         UnitRange units;
         uint64_t chunk_min = 1;
         uint32_t threads_max = 1;
+        PooledQueue* queue =
+            nullptr;  // threads of the application that wait for it may take part; null: only workers do
+        uint64_t stack_bytes = 0;  // what a thread of the application must have left
     };
 
     ParallelTask(const Shape& shape, void* context, Run run, Prepare prepare = nullptr);
@@ -45,10 +50,12 @@ public:
         uint32_t rank = 0;
         uint32_t width = 1;  // the number of the pool's processors
     };
-    // Takes and executes chunks until none is left or `leave_early` becomes non-zero.
-    void work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early);
+    // Takes and executes chunks until none is left or `leave_early` becomes non-zero. False: it has executed none.
+    bool work(Workspace& workspace, Place place, const std::atomic<uint32_t>* leave_early);
     [[nodiscard]] bool has_work() const { return left_.load(std::memory_order_relaxed) != 0; }
     [[nodiscard]] uint32_t threads_max() const { return threads_max_; }
+    [[nodiscard]] PooledQueue* queue() const { return queue_; }
+    [[nodiscard]] uint64_t stack_bytes() const { return stack_bytes_; }
 
     // The number of participants without the owner. `join` is called under the pool's lock.
     [[nodiscard]] uint32_t participants() const {
@@ -87,6 +94,8 @@ private:
     const uint32_t chunk_min_;  // steps
     const uint32_t threads_max_;
     const uint32_t part_count_;
+    PooledQueue* const queue_;
+    const uint64_t stack_bytes_;
     std::array<Part, parts_max> parts_;
     std::atomic<uint64_t> left_;  // the units that no thread has taken
     std::atomic<uint32_t> participants_{0};

@@ -1,6 +1,6 @@
 // Parker: one thread sleeps until another thread wakes it. A wake before the sleep is not lost.
 //
-// Waking a thread that is still spinning needs no system call. The sleeper owns the object and
+// Waking a thread that is still spinning (spin_time.h) needs no system call. The sleeper owns the object and
 // may destroy it as soon as `park` returns: a waker does not access it afterwards, except for a futex wake
 // by address, which is harmless when no thread sleeps there.
 #pragma once
@@ -30,20 +30,15 @@ inline void spin_pause() {
 
 class Parker {
 public:
-    // Returns when `wake` was called after the last `park` returned. Checks `spins` times before it sleeps.
-    void park(uint32_t spins) {
-        for (uint32_t i = 0; i < spins; ++i) {
-            if (state_.load(std::memory_order_acquire) == woken) {
-                state_.store(armed, std::memory_order_relaxed);
-                return;
-            }
-            spin_pause();
-        }
-        uint32_t expected = armed;
-        if (state_.compare_exchange_strong(expected, asleep, std::memory_order_acquire)) {
-            while (state_.load(std::memory_order_acquire) == asleep)
-                futex_wait(state_, asleep);
-        }
+    // Returns when `wake` was called after the last `park` returned.
+    void park() {
+        sleep();
+        state_.store(armed, std::memory_order_relaxed);
+    }
+    // The same. The thread spins before it sleeps.
+    template <class SpinTime>
+    void park(SpinTime& spinning) {
+        spinning.wait([this] { return state_.load(std::memory_order_acquire) == woken; }, [this] { sleep(); });
         state_.store(armed, std::memory_order_relaxed);
     }
 
@@ -53,6 +48,14 @@ public:
     }
 
 private:
+    void sleep() {
+        uint32_t expected = armed;
+        if (state_.compare_exchange_strong(expected, asleep, std::memory_order_acquire)) {
+            while (state_.load(std::memory_order_acquire) == asleep)
+                futex_wait(state_, asleep);
+        }
+    }
+
     static constexpr uint32_t armed = 0, woken = 1, asleep = 2;
     std::atomic<uint32_t> state_{armed};
 };

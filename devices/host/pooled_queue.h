@@ -4,6 +4,7 @@
 // with its lock held, except `run_claimed`.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 namespace polder::devices {
@@ -22,10 +23,37 @@ public:
     // Drains the claimed queue on the calling thread.
     virtual void run_claimed() = 0;
 
+public:
+    // A parallel task of the queue is open, and threads that wait for the queue may take part (WorkerPool::help_task_of).
+    [[nodiscard]] bool wants_helpers() const { return wants_helpers_.load(std::memory_order_relaxed); }
+    // While it exists, the calling thread spins until such a task is open. It counts as a participant, so that no worker is woken in its place, if it
+    // has enough stack left for most kernels.
+    class HelperHere {
+    public:
+        HelperHere(PooledQueue& queue, uint64_t stack_left) : queue_(stack_left > stack_bytes ? &queue : nullptr) {
+            if (queue_)
+                queue_->helpers_.fetch_add(1, std::memory_order_relaxed);
+        }
+        HelperHere(const HelperHere&) = delete;
+        HelperHere& operator=(const HelperHere&) = delete;
+        ~HelperHere() { leave(); }
+        void leave() {
+            if (queue_)
+                queue_->helpers_.fetch_sub(1, std::memory_order_relaxed);
+            queue_ = nullptr;
+        }
+        static constexpr uint64_t stack_bytes = uint64_t{1} << 20;
+
+    private:
+        PooledQueue* queue_;
+    };
+
 private:
     friend class WorkerPool;
+    std::atomic<bool> wants_helpers_{false};  // written with the pool's lock
+    std::atomic<uint32_t> helpers_{0};
     bool in_ready_list_ = false;
     PooledQueue* next_ready_ = nullptr;
 };
 
-} // namespace polder::devices
+}  // namespace polder::devices

@@ -8,6 +8,9 @@
 #include <cstring>
 #include <host/fault_report.h>
 #include <host/pool_registry.h>
+#include <host/processors.h>
+#include <host/short_lock.h>
+#include <host/spin_time.h>
 #include <host/worker_pool.h>
 #include <thread>
 #include <utility>
@@ -21,10 +24,13 @@ public:
     WorkerPool& pool;
     const WorkerPlace place;
     Parker parker;
+    SpinTime spinning;
     Workspace workspace;
     pthread_t thread{};
     Worker* next_idle = nullptr;
-    bool is_in_idle_list = false;  // guarded by the pool's mutex, as is the member before
+    // Guarded by the pool's mutex, as is the member before.
+    bool is_in_idle_list = false;
+    bool is_coming = true;  // it was woken or started, and has not looked for work since
 
     static void* main(void* argument) {
         auto& me = *static_cast<Worker*>(argument);
@@ -69,7 +75,7 @@ WorkerPool::WorkerPool(WorkerPoolOptions options) : options_(std::move(options))
             CPU_SET(static_cast<size_t>(place.cpu), &all_places_);
     ranks_ = ranks_of(options_.places);
     // With one processor, a spinning thread would only keep the awaited thread from running.
-    spins_ = std::thread::hardware_concurrency() > 1 ? 300 : 0;
+    may_spin_ = allowed_processors().size() > 1;
     PoolRegistry::add(*this);
     fault_report::install_when_debugging();
 }
@@ -80,7 +86,7 @@ WorkerPool::~WorkerPool() {
         stranded_pools_.fetch_sub(1);
     std::vector<std::unique_ptr<Worker>> workers;
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
         stopping_ = true;
         while (Worker* const worker = idle_worker())
             worker->parker.wake();
@@ -104,10 +110,11 @@ void WorkerPool::forget_threads() POLDER_NO_THREAD_SAFETY_ANALYSIS {
     idle_ = nullptr;
     open_tasks_ = nullptr;
     blocked_ = 0;
+    coming_ = 0;
 }
 
 bool WorkerPool::start() {
-    Lock lock(mutex_);
+    ShortLock lock(mutex_);
     return !workers_.empty() || spawn() != nullptr;
 }
 
@@ -130,6 +137,8 @@ Worker* WorkerPool::idle_worker() {
     if (worker) {
         idle_ = worker->next_idle;
         worker->is_in_idle_list = false;
+        worker->is_coming = true;
+        ++coming_;
     }
     return worker;
 }
@@ -172,6 +181,7 @@ Worker* WorkerPool::spawn() {
     }
     pthread_setname_np(worker->thread, options_.thread_name.c_str());
     workers_.push_back(std::move(worker));
+    ++coming_;
     workers_refused_.store(false, std::memory_order_release);
     if (is_stranded_.exchange(false))
         stranded_pools_.fetch_sub(1);
@@ -182,7 +192,7 @@ bool WorkerPool::schedule(PooledQueue& queue, QueueState from) {
     Worker* worker = nullptr;
     bool has_workers = false;
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
         if (!queue.become_scheduled(from))
             return true;
         // After a waiting thread has executed the queue, its old entry may still be in the list; then it is used again.
@@ -212,7 +222,7 @@ bool WorkerPool::ask_other_pools() {
     bool any = false;
     const bool is_awake = PoolRegistry::find([&any](WorkerPool& pool) {
         {
-            Lock lock(pool.mutex_);
+            ShortLock lock(pool.mutex_);
             if (pool.workers_.empty())
                 return false;
         }
@@ -225,7 +235,7 @@ bool WorkerPool::ask_other_pools() {
 bool WorkerPool::wake_idle_worker() {
     Worker* worker = nullptr;
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
         worker = idle_worker();
     }
     if (worker)
@@ -240,7 +250,7 @@ PooledQueue* WorkerPool::claim_stranded_queue() {
     static_cast<void>(PoolRegistry::find([&queue, this](WorkerPool& pool) {
         if (&pool == this || !pool.is_stranded_.load())
             return false;
-        Lock lock(pool.mutex_);
+        ShortLock lock(pool.mutex_);
         queue = pool.claim_ready_queue();
         return queue != nullptr;
     }));
@@ -289,7 +299,7 @@ void WorkerPool::drain_left_behind_pools() {
         for (;;) {
             PooledQueue* queue = nullptr;
             {
-                Lock lock(pool->mutex_);
+                ShortLock lock(pool->mutex_);
                 queue = pool->claim_ready_queue();
             }
             if (!queue)
@@ -300,7 +310,7 @@ void WorkerPool::drain_left_behind_pools() {
 }
 
 void WorkerPool::forget(PooledQueue& queue) {
-    Lock lock(mutex_);
+    ShortLock lock(mutex_);
     if (!queue.in_ready_list_)
         return;
     PooledQueue* previous = nullptr;
@@ -324,10 +334,13 @@ void WorkerPool::work(Worker& me) {
         PooledQueue* queue = nullptr;
         ParallelTask* task = nullptr;
         {
-            Lock lock(mutex_);
+            ShortLock lock(mutex_);
             if (stopping_)
                 return;
             stop_idling(me);
+            if (me.is_coming)
+                --coming_;
+            me.is_coming = false;
             queue = claim_ready_queue();
             if (!queue) {
                 task = joinable_task();
@@ -341,41 +354,94 @@ void WorkerPool::work(Worker& me) {
             }
         }
         if (queue) {
+            invite();
             queue->run_claimed();
             drain_left_behind();
         } else if (task) {
-            invite(*task);
+            invite();
             task->work(me.workspace, place_of(sched_getcpu()), &ready_count_);
             task->leave();
         } else if (PooledQueue* const stranded = claim_stranded_queue()) {
             {
-                Lock lock(mutex_);
+                ShortLock lock(mutex_);
                 stop_idling(me);
             }
             stranded->run_claimed();
+        } else if (may_spin_) {
+            me.parker.park(me.spinning);
         } else {
-            me.parker.park(spins_);
+            me.parker.park();
         }
     }
 }
 
-// Wakes up to two more workers for `task`; they do the same, so that many are woken in few steps.
-void WorkerPool::invite(const ParallelTask& task) {
+// How many more workers the open tasks need, without threads that wait for a task's queue.
+uint32_t WorkerPool::wanted_participants() const {
+    uint32_t wanted = 0;
+    for (const ParallelTask* task = open_tasks_; task; task = task->next_open) {
+        uint32_t present = task->participants() + 1;
+        if (task->queue() != nullptr && task->stack_bytes() < PooledQueue::HelperHere::stack_bytes)
+            present += task->queue()->helpers_.load(std::memory_order_relaxed);
+        if (present < task->threads_max() && task->has_work())
+            wanted += task->threads_max() - present;
+    }
+    return wanted;
+}
+
+// Wakes up to two more workers for the open tasks; they do the same, so that many are woken in few steps.
+void WorkerPool::invite() {
     Worker* workers[2] = {};
     {
-        Lock lock(mutex_);
-        for (uint32_t i = 0; i < 2; ++i)
-            if (task.participants() + i + 1 < task.threads_max() && task.has_work())
-                workers[i] = wanted_worker();
+        ShortLock lock(mutex_);
+        const uint32_t wanted = wanted_participants();
+        for (Worker*& worker : workers)
+            if (coming_ < wanted)
+                worker = wanted_worker();
     }
     for (Worker* const worker : workers)
         if (worker)
             worker->parker.wake();
 }
 
+ParallelTask* WorkerPool::joinable_task_of(const PooledQueue& queue, uint64_t stack_left) {
+    for (ParallelTask* task = open_tasks_; task; task = task->next_open)
+        if (task->queue() == &queue && task->participants() + 1 < task->threads_max() && task->has_work() &&
+            task->stack_bytes() < stack_left)
+            return task;
+    return nullptr;
+}
+
+void WorkerPool::help_task_of(PooledQueue& queue, uint64_t stack_left) {
+    ParallelTask* task = nullptr;
+    std::unique_ptr<Workspace> workspace;
+    {
+        ShortLock lock(mutex_);
+        task = joinable_task_of(queue, stack_left);
+        if (!task) {
+            queue.wants_helpers_.store(false, std::memory_order_relaxed);
+            return;
+        }
+        task->join();
+        if (!helpers_workspaces_.empty()) {
+            workspace = std::move(helpers_workspaces_.back());
+            helpers_workspaces_.pop_back();
+        }
+    }
+    if (!workspace)
+        workspace = std::make_unique<Workspace>(local_memory());
+    const bool cannot_help = !task->work(*workspace, place_of(sched_getcpu()), nullptr) && task->has_work();
+    task->leave();
+    ShortLock lock(mutex_);
+    helpers_workspaces_.push_back(std::move(workspace));
+    if (cannot_help)  // no memory for the workspace
+        queue.wants_helpers_.store(false, std::memory_order_relaxed);
+}
+
 void WorkerPool::close(ParallelTask& task) {
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
+        if (task.queue() != nullptr)
+            task.queue()->wants_helpers_.store(false, std::memory_order_relaxed);
         ParallelTask** link = &open_tasks_;
         while (*link != &task)
             link = &(*link)->next_open;
@@ -391,11 +457,13 @@ ParallelTask::Place WorkerPool::place_of(int cpu) const {
 
 void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
         task.next_open = open_tasks_;
         open_tasks_ = &task;
+        if (task.queue() != nullptr)
+            task.queue()->wants_helpers_.store(true, std::memory_order_relaxed);
     }
-    invite(task);
+    invite();
     task.work(workspace, place_of(sched_getcpu()), nullptr);
     close(task);
 }
@@ -403,7 +471,7 @@ void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
 void WorkerPool::begin_blocking() {
     Worker* worker = nullptr;
     {
-        Lock lock(mutex_);
+        ShortLock lock(mutex_);
         ++blocked_;
         if (ready_first_ || joinable_task())
             worker = wanted_worker();
@@ -413,7 +481,7 @@ void WorkerPool::begin_blocking() {
 }
 
 void WorkerPool::end_blocking() {
-    Lock lock(mutex_);
+    ShortLock lock(mutex_);
     --blocked_;
 }
 

@@ -71,6 +71,8 @@ public:
     void forget(PooledQueue& queue);
     // Executes all of `task`, together with other workers as far as they are free.
     void run(ParallelTask& task, Workspace& workspace);
+    // Takes part in a parallel task of `queue`, if one is open. The calling thread waits for the queue, is no worker, and has so much stack left.
+    void help_task_of(PooledQueue& queue, uint64_t stack_left);
     // Where a thread that runs on this processor begins in parallel tasks.
     [[nodiscard]] ParallelTask::Place place_of(int cpu) const;
 
@@ -85,8 +87,8 @@ public:
     [[nodiscard]] static bool is_any_worker_here();
     // The workspace in which the calling thread executes work-groups: on a worker its own, otherwise `of_queue`.
     [[nodiscard]] Workspace& workspace_here(Workspace& of_queue) const;
-    // How often a thread that waits for this pool's work checks before it sleeps.
-    [[nodiscard]] uint32_t spins() const { return spins_; }
+    // Threads that wait for this pool's work may spin: they do not keep the awaited thread from running.
+    [[nodiscard]] bool may_spin() const { return may_spin_; }
 
     static constexpr size_t stack_bytes = size_t{16} << 20;
     // Of this, a work-group function may use so much; the executor itself needs the rest.
@@ -111,10 +113,12 @@ private:
     Worker* spawn() POLDER_REQUIRES(mutex_);
     PooledQueue* claim_ready_queue() POLDER_REQUIRES(mutex_);
     ParallelTask* joinable_task() POLDER_REQUIRES(mutex_);
+    ParallelTask* joinable_task_of(const PooledQueue& queue, uint64_t stack_left) POLDER_REQUIRES(mutex_);
     static void drain_left_behind_pools();
     void begin_blocking();
     void end_blocking();
-    void invite(const ParallelTask& task);
+    [[nodiscard]] uint32_t wanted_participants() const POLDER_REQUIRES(mutex_);
+    void invite();
     void close(ParallelTask& task);
 
     // Pools with queues that the calling thread has left behind, in a list.
@@ -122,7 +126,7 @@ private:
 
     WorkerPoolOptions options_;
     std::vector<uint32_t> ranks_;  // by the OS's number of a processor; those of a NUMA node are neighbours
-    uint32_t spins_ = 0;
+    bool may_spin_ = false;
     cpu_set_t all_places_;
 
     // Written by workers and submitting threads: on cache lines apart from what every launch reads.
@@ -130,11 +134,14 @@ private:
     bool stopping_ POLDER_GUARDED_BY(mutex_) = false;
     bool refusal_reported_ POLDER_GUARDED_BY(mutex_) = false;
     uint32_t blocked_ POLDER_GUARDED_BY(mutex_) = 0;
+    uint32_t coming_ POLDER_GUARDED_BY(mutex_) =
+        0;  // the number of workers that were woken or started and have not looked for work since
     PooledQueue* ready_first_ POLDER_GUARDED_BY(mutex_) = nullptr;
     PooledQueue* ready_last_ POLDER_GUARDED_BY(mutex_) = nullptr;
     ParallelTask* open_tasks_ POLDER_GUARDED_BY(mutex_) = nullptr;
     Worker* idle_ POLDER_GUARDED_BY(mutex_) = nullptr;
     std::vector<std::unique_ptr<Worker>> workers_ POLDER_GUARDED_BY(mutex_);
+    std::vector<std::unique_ptr<Workspace>> helpers_workspaces_ POLDER_GUARDED_BY(mutex_);  // those that no thread uses
     alignas(64) std::atomic<uint32_t> ready_count_{0};
     std::atomic<bool> is_stranded_{false};  // the pool has queues that need a worker, and no worker can be started
     std::atomic<bool> is_left_behind_{false};

@@ -10,6 +10,7 @@
 #include <host/operation_log.h>
 #include <host/parallel_task.h>
 #include <host/processors.h>
+#include <host/spin_time.h>
 #include <host/stream_copy.h>
 #include <thread>
 
@@ -169,6 +170,94 @@ TEST(ParallelTask, FewThreadsOnNeighbouringProcessorsBeginInDifferentParts) {
     EXPECT_EQ(order_of(shape, {.rank = 4, .width = 16}).front(), 100u);
     EXPECT_EQ(order_of(shape, {.rank = 5, .width = 16}).front(), 200u);
     EXPECT_EQ(order_of(shape, {.rank = 6, .width = 16}).front(), 0u);
+}
+
+struct AnyQueue final : PooledQueue {
+    bool become_scheduled(QueueState) override { return false; }
+    bool claim_scheduled() override { return false; }
+    void run_claimed() override {}
+};
+
+// A task of two units, each of which ends when both have begun, or after five seconds.
+struct TwoAtOnce {
+    std::atomic<int> begun{0}, on_workers{0}, alone{0};
+    static void run(void* context, UnitRange range, Workspace&) {
+        auto& all = *static_cast<TwoAtOnce*>(context);
+        all.begun += static_cast<int>(range.end - range.begin);
+        all.on_workers += WorkerPool::is_any_worker_here();
+        const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        while (all.begun.load() < 2 && std::chrono::steady_clock::now() < deadline)
+            std::this_thread::yield();
+        all.alone += all.begun.load() < 2;
+    }
+};
+
+TEST(WorkerPool, AThreadThatWaitsTakesPartInPlaceOfAWorker) {
+    WorkerPool pool{{.thread_name = "test", .places = {{}, {}}}};
+    AnyQueue queue;
+    TwoAtOnce all;
+    constexpr uint64_t stack_bytes = uint64_t{2} << 20;
+    PooledQueue::HelperHere here(queue, stack_bytes);
+    std::thread owner([&] {
+        Workspace workspace(heap_local_memory());
+        ParallelTask task({.units = {0, 2}, .threads_max = 2, .queue = &queue}, &all, TwoAtOnce::run);
+        pool.run(task, workspace);
+    });
+    while (!queue.wants_helpers())
+        std::this_thread::yield();
+    here.leave();
+    pool.help_task_of(queue, stack_bytes);
+    owner.join();
+    EXPECT_EQ(all.alone, 0);
+    EXPECT_EQ(all.on_workers, 0);
+    EXPECT_FALSE(queue.wants_helpers());
+}
+
+TEST(WorkerPool, AThreadWithLittleStackLeavesTheTaskToWorkers) {
+    WorkerPool pool{{.thread_name = "test", .places = {{}, {}}}};
+    AnyQueue queue;
+    TwoAtOnce all;
+    constexpr uint64_t stack_bytes = uint64_t{512} << 10;
+    PooledQueue::HelperHere here(queue, stack_bytes);
+    std::thread owner([&] {
+        Workspace workspace(heap_local_memory());
+        ParallelTask task({.units = {0, 2}, .threads_max = 2, .queue = &queue, .stack_bytes = stack_bytes}, &all,
+                          TwoAtOnce::run);
+        pool.run(task, workspace);
+    });
+    while (all.begun < 1)
+        std::this_thread::yield();
+    pool.help_task_of(queue, stack_bytes);
+    owner.join();
+    EXPECT_EQ(all.alone, 0);
+    EXPECT_EQ(all.on_workers, 1);
+}
+
+TEST(SpinTime, GrowsWithShortWaitsAndShrinksWithLongOnes) {
+    SpinTime spinning;
+    EXPECT_EQ(spinning.limit_ns(), SpinTime::least_ns);
+    spinning.waited(2 * SpinTime::least_ns);
+    EXPECT_EQ(spinning.limit_ns(), 2 * SpinTime::least_ns);
+    for (int i = 0; i < 10; ++i)
+        spinning.waited(SpinTime::longest_ns - 1);
+    EXPECT_EQ(spinning.limit_ns(), SpinTime::longest_ns);
+    spinning.waited(SpinTime::longest_ns);
+    EXPECT_EQ(spinning.limit_ns(), SpinTime::longest_ns / 2);
+    for (int i = 0; i < 10; ++i)
+        spinning.waited(1'000'000'000);
+    EXPECT_EQ(spinning.limit_ns(), SpinTime::least_ns);
+}
+
+TEST(SpinTime, SleepsAfterItsLimitAndNotBeforeTheWaitIsOver) {
+    SpinTime spinning;
+    int checks = 0;
+    bool has_slept = false;
+    spinning.wait([&] { return ++checks == 3; }, [&] { has_slept = true; });
+    EXPECT_FALSE(has_slept);
+    const uint64_t began_ns = now_ns();
+    uint64_t slept_ns = 0;
+    spinning.wait([] { return false; }, [&] { slept_ns = now_ns(); });
+    EXPECT_GE(slept_ns, began_ns + SpinTime::least_ns);
 }
 
 TEST(WorkerPool, ProcessorsOfANodeAreNeighbours) {
