@@ -11,6 +11,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
@@ -91,6 +92,36 @@ unsigned roundings_of_halves(const char* processor) {
 TEST(HalfRounding, WithoutArithmeticOfHalves_IsThatOfFloats) {
     EXPECT_EQ(roundings_of_halves("znver4"), 0U);
     EXPECT_EQ(roundings_of_halves("sapphirerapids"), 4U);
+}
+
+// As convert_int_rtp of a half: no float becomes a half on the way.
+TEST(HalfRounding, BetweenFloats_MakesNoHalves) {
+    Host target = host();
+    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
+    target.cpu = "znver4";
+    target.features.clear();
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parsed(R"(
+define <16 x i32> @converted(<16 x half> %x) {
+  %rounded = call <16 x half> @llvm.ceil.v16f16(<16 x half> %x)
+  %result = fptosi <16 x half> %rounded to <16 x i32>
+  ret <16 x i32> %result
+}
+define <16 x float> @extended(<16 x half> %x) {
+  %rounded = call <16 x half> @llvm.floor.v16f16(<16 x half> %x)
+  %result = fpext <16 x half> %rounded to <16 x float>
+  ret <16 x float> %result
+}
+)",
+                                                        context);
+    ASSERT_NE(module, nullptr);
+    for (const char* const name : {"converted", "extended"}) {
+        llvm::Function& function = *module->getFunction(name);
+        round_halves_as_floats(function, *create_target_machine(target));
+        EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
+        for (const llvm::Instruction& instruction : llvm::instructions(function))
+            EXPECT_FALSE(llvm::isa<llvm::FPTruncInst>(instruction)) << name;
+    }
 }
 
 }  // namespace

@@ -2,10 +2,13 @@
 #include "optimization.h"
 
 #include "analyses.h"
+#include "any_element.h"
 #include "branching_loops.h"
+#include "class_ranges.h"
 #include "constant_division.h"
 #include "even_and_odd.h"
 #include "expected_places.h"
+#include "extremum_checks.h"
 #include "fused_products.h"
 #include "half_rounding.h"
 #include "lane_addresses.h"
@@ -106,6 +109,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             move_out_lane_products(function);
             choose_where_computed(function);
             look_up_vectors(function, machine);
+            ask_whole_vectors(function, machine);
+            compare_classes(function, machine);
             permute_small_tables(function, machine);
         }
         lower_masked_memory(function, target);
@@ -129,8 +134,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         choose_limits_of_logarithms(function, machine);
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
-        if (options.is_optimized)
+        if (options.is_optimized) {
+            check_extrema(function);
             take_addresses_first(function);
+        }
         if (options.is_optimized && may_store_registers(function))
             function.addFnAttr("stackrealign");
     }

@@ -1,5 +1,6 @@
 #include "canonical_form.h"
 
+#include "chosen_elements.h"
 #include "element_functions.h"
 #include "lane_types.h"
 #include "plain_operations.h"
@@ -72,6 +73,7 @@ void canonicalise(llvm::Function& function, ExplicitVectors vectors, llvm::Funct
     });
     llvm::FunctionPassManager passes;
     if (vectors == ExplicitVectors::split) {
+        choose_by_bits(function);
         llvm::ScalarizerPassOptions options;
         options.ScalarizeLoadStore = true;
         options.ScalarizeVariableInsertExtract = true;

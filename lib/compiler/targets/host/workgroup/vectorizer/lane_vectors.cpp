@@ -1,5 +1,6 @@
 // Explicit vectors in lanes (lane_types.h): masks and numbers are repeated for each element of a lane, and instructions that move the elements
 // of one vector move them in all lanes.
+#include "chosen_elements.h"
 #include "lane_code.h"
 #include "lane_types.h"
 #include "vectors_of_table.h"
@@ -76,7 +77,6 @@ void LaneCode::store_vectors_apart(llvm::StoreInst& store, llvm::Value* mask) {
     }
 }
 
-// Where the index varies, all elements are compared with it.
 llvm::Value* LaneCode::emit_extraction(llvm::ExtractElementInst& extract) {
     const unsigned elements = elements_of_lane(*extract.getVectorOperandType());
     llvm::Value* const vectors = vector(extract.getVectorOperand());
@@ -86,11 +86,10 @@ llvm::Value* LaneCode::emit_extraction(llvm::ExtractElementInst& extract) {
     if (const auto* index = llvm::dyn_cast<llvm::ConstantInt>(extract.getIndexOperand()))
         return element(static_cast<unsigned>(index->getLimitedValue(elements - 1)));
     llvm::Value* const indices = vector(extract.getIndexOperand());
-    llvm::Value* result = element(0);
-    for (unsigned index = 1; index < extract.getVectorOperandType()->getElementCount().getFixedValue(); ++index)
-        result = builder_.CreateSelect(
-            builder_.CreateICmpEQ(indices, llvm::ConstantInt::get(indices->getType(), index)), element(index), result);
-    return result;
+    llvm::SmallVector<llvm::Value*> left;
+    for (unsigned index = 0; index < extract.getVectorOperandType()->getElementCount().getFixedValue(); ++index)
+        left.push_back(element(index));
+    return chosen_by_bits(builder_, left, *indices);
 }
 
 llvm::Value* LaneCode::emit_insertion(llvm::InsertElementInst& insert) {
