@@ -40,6 +40,7 @@ TEST(WideBuiltins, ReplaceTheCommonForm_OnWideProcessors) {
 // Their tables are looked up in registers without lanes, too.
 TEST(WideBuiltins, OfLongVectors_ReplaceTheCommonForm) {
     EXPECT_EQ(symbol_of("_Z3expDv8_d"), is_wide() ? "_Z15polder_wide_expDv8_d" : "_Z3expDv8_d");
+    EXPECT_EQ(symbol_of("_Z5hypotDv8_dS_"), is_wide() ? "_Z17polder_wide_hypotDv8_dS_" : "_Z5hypotDv8_dS_");
     EXPECT_EQ(symbol_of("_Z3powDv16_fS_"), is_wide() ? "_Z15polder_wide_powDv16_fS_" : "_Z3powDv16_fS_");
 }
 
@@ -75,6 +76,21 @@ TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
                      return call && call->getIntrinsicID() == llvm::Intrinsic::ldexp;
                  });
     EXPECT_EQ(count, is_wide() ? 6U : 0U);
+}
+
+// libclc has a branch for each element.
+TEST(Shuffles, OfTwoVectors_HaveNoBranches) {
+    for (const char* const types :
+         {"int16 a, int16 b, uint16", "char8 a, char8 b, uchar8", "double4 a, double4 b, ulong4"}) {
+        const std::string parameters = types, result = parameters.substr(0, parameters.find(' '));
+        const unsigned branches =
+            count_in("kernel void k(global " + result + "* r, " + parameters + " m) { r[0] = shuffle2(a, b, m); }",
+                     [](const llvm::Instruction& one) {
+                         const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(&one);
+                         return llvm::isa<llvm::SwitchInst>(one) || (branch != nullptr && branch->isConditional());
+                     });
+        EXPECT_EQ(branches, 0U) << types;
+    }
 }
 
 // Functions of halves are those of floats.

@@ -41,7 +41,7 @@
         HALF = COMBINE;                                                                                \
     }
 
-#define DEFINE_REDUCTION(FUNCTION, T, COMBINE)                                                         \
+#define DEFINE_REDUCTION(FUNCTION, T, COMBINE, IDENTITY)                                               \
     COLLECTIVE T FUNCTION(T x) {                                                                       \
         __local T* slots = SLOTS(T);                                                                   \
         slots[get_local_linear_id()] = x;                                                              \
@@ -74,6 +74,34 @@
         return result;                                                                                 \
     }
 
+// Numbers of 8 bytes: vectors of them would be split into their elements. LLVM makes vectors of the plain loop, whose order does not change the result. It
+// starts from the first slot, so that there is no rest of a group of usual size.
+#define DEFINE_LONG_REDUCTION(FUNCTION, T, COMBINE, IDENTITY)                                          \
+    COLLECTIVE T FUNCTION(T x) {                                                                       \
+        __local T* slots = SLOTS(T);                                                                   \
+        slots[get_local_linear_id()] = x;                                                              \
+        PHASE();                                                                                       \
+        if (get_local_linear_id() == 0) {                                                              \
+            T all = IDENTITY;                                                                          \
+            for (size_t i = 0, n = polder_linear_local_size(); i < n; ++i) {                           \
+                T a = all, b = slots[i];                                                               \
+                all = COMBINE;                                                                         \
+            }                                                                                          \
+            slots[0] = all;                                                                            \
+        }                                                                                              \
+        PHASE();                                                                                       \
+        T result = slots[0];                                                                           \
+        PHASE();                                                                                       \
+        return result;                                                                                 \
+    }
+#define REDUCTION_OF_half DEFINE_REDUCTION
+#define REDUCTION_OF_float DEFINE_REDUCTION
+#define REDUCTION_OF_double DEFINE_REDUCTION
+#define REDUCTION_OF_int DEFINE_REDUCTION
+#define REDUCTION_OF_uint DEFINE_REDUCTION
+#define REDUCTION_OF_long DEFINE_LONG_REDUCTION
+#define REDUCTION_OF_ulong DEFINE_LONG_REDUCTION
+
 #define DEFINE_BROADCAST(SCOPE, T)                                                                     \
     static inline COLLECTIVE T SCOPE##_broadcast_from(T x, bool is_source) {                           \
         __local T* slots = SLOTS(T);                                                                   \
@@ -86,7 +114,7 @@
     }
 
 #define DEFINE_OPERATION(SCOPE, NAME, T, COMBINE, IDENTITY)                                            \
-    DEFINE_REDUCTION(SCOPE##_reduce_##NAME, T, COMBINE)                                                \
+    REDUCTION_OF_##T(SCOPE##_reduce_##NAME, T, COMBINE, IDENTITY)                                      \
     DEFINE_FOLD(SCOPE##_scan_inclusive_##NAME, T, slots[0], 1, , COMBINE, slots[i] = a, me)            \
     DEFINE_FOLD(SCOPE##_scan_exclusive_##NAME, T, IDENTITY, 0, slots[i] = a, COMBINE, , me)
 
