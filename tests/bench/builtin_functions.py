@@ -1,7 +1,7 @@
 """builtin_functions.py POLDER_ICD [PEER_ICD...] [options]: nanoseconds per call of the built-in functions of OpenCL C, by kind of arguments.
 
 math_functions.py measures tame arguments, with which a rare path costs nothing. Here each function (math, common, geometric, relational,
-integer, conversions of all roundings, loads and stores of halves, atomics, shuffles, copies) has five kinds of them:
+integer, conversions of all roundings, loads and stores of halves, atomics, shuffles, copies, work-groups and sub-groups) has five kinds of them:
   usual    the function's own range; integers: any bits
   tiny     subnormal numbers; integers: 1 to 16
   huge     numbers next to the largest; integers next to the largest
@@ -190,8 +190,32 @@ def memory_list():
                    " one = tile[get_local_id(0)]; barrier(CLK_LOCAL_MEM_FENCE)", INTEGERS + REALS, "T", (1,))
 
 
+def group_list():
+    types = ("int", "uint", "long", "ulong", "float", "double")
+    for scope, item in (("work_group", "(k & 255)"), ("sub_group", "(k & 3)")):
+        for name in ("all", "any"):
+            yield Function(f"{scope}_{name}", f"{scope}_{name}(A & 7)", ("int",), "int", (1,))
+        yield Function(f"{scope}_broadcast", f"{scope}_broadcast(A, {item})", types, widths=(1,), exact=False)
+        for kind in ("reduce", "scan_exclusive", "scan_inclusive"):
+            for operation in ("add", "min", "max"):
+                yield Function(f"{scope}_{kind}_{operation}", f"{scope}_{kind}_{operation}(A)", types, widths=(1,), exact=False)
+    for name, other in (("", "get_sub_group_local_id() ^ 3"), ("_xor", "1"), ("_down", "1"), ("_up", "1")):
+        yield Function(f"sub_group_shuffle{name}", f"sub_group_shuffle{name}(A, {other})", types, widths=(1,), exact=False)
+    yield Function("sub_group_ballot", "sub_group_ballot(A & 1).x", ("int",), "uint", (1,), exact=False)
+    yield Function("barrier", "A; barrier(CLK_LOCAL_MEM_FENCE)", ("int",), "int", (1,))
+    for name in ("add", "xchg", "max", "or"):
+        yield Function(f"local_atomic_{name}", f"atomic_{name}((local int*)tile + get_local_id(0), A)", ("int",), "int", (1,), exact=False)
+        yield Function(f"local_atomic_{name}_one", f"atomic_{name}((local int*)tile, A)", ("int",), "int", (1,), exact=False)
+    yield Function("local_atomic_inc_spread", "atomic_inc((local int*)tile + (A & 255))", ("int",), "int", (1,), exact=False)
+    for space in ("global", "local"):
+        memory = "scratch + at" if space == "global" else "tile + get_local_id(0)"
+        for name in ("add", "min", "max"):
+            call = f"atomic_fetch_{name}_explicit((volatile {space} atomic_T*)({memory}), A, memory_order_relaxed, memory_scope_device)"
+            yield Function(f"{space}_atomic_fetch_{name}", call, ("int", "float"), "T", (1,), exact=False)
+
+
 GROUPS = {"math": math_list, "common": common_list, "relational": relational_list, "integer": integer_list, "conversion": conversion_list,
-          "memory": memory_list}
+          "memory": memory_list, "group": group_list}
 
 
 def functions(group):
