@@ -1,4 +1,5 @@
-// Structures whose length is an argument, such as the pixels of an image with `channels` channels (structure_lengths.h).
+// Structures whose length is an argument, such as the pixels of an image with `channels` channels (structure_lengths.h), and elements whose stride is
+// one (element_strides.h).
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
@@ -156,6 +157,83 @@ TEST(StructureLengths, OfIndicesThatWrapAround_AreRight) {
     program.run({.dimensions = 1, .global = {items, 1, 1}, .local = {items, 1, 1}},
                 Arguments().add(in.data()).add(out.data()).add(length).add(0U - wrapping * length));
     EXPECT_EQ(out, expected);
+}
+
+constexpr const char* strided_copy = R"(
+    typedef struct { long dims[2]; long strides[2]; } Array;
+    kernel void k(global float* out, const Array o, global const float* in, const Array i) {
+        const int x = get_global_id(0), y = get_global_id(1);
+        if (x < o.dims[0] && y < o.dims[1])
+            out[x * (int)o.strides[0] + y * (int)o.strides[1]] = 2 * in[x * (int)i.strides[0] + y * (int)i.strides[1]];
+    })";
+
+// As libraries of arrays pass them. The first dimension's are mostly 1.
+TEST(ElementStrides, ThatAreArguments_HaveRowsForOne) {
+    const std::string code = code_of(strided_copy);
+    EXPECT_TRUE(has_copies(code)) << code;
+    EXPECT_TRUE(contains(code, "masked.load.v16f32")) << code;
+    EXPECT_TRUE(contains(code, "masked.store.v16f32")) << code;
+}
+
+// In bytes, and in a loop that goes on by the number of work-items.
+TEST(ElementStrides, OfBytesInALoopOverTheGrid_HaveRows) {
+    const std::string code = code_of(R"(
+        kernel void k(global uchar* out, int step, int pitch, int width) {
+            const int y = get_global_id(1);
+            for (int x = get_global_id(0); x < width; x += get_global_size(0))
+                *(global float*)(out + (x * step + y * pitch)) += 1;
+        })");
+    EXPECT_TRUE(has_copies(code)) << code;
+}
+
+TEST(ElementStrides, ThatAreLengthsOfRows_AreNotGuessed) {
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void columns(global const float* in, global float* out, int height, int pitch) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            out[y * pitch + x] = in[x * height + y];
+        }
+        kernel void k(global const float* in, global float* out, int n, int m) {
+            const int i = get_global_id(0), b = get_global_id(1);
+            float sum = in[i * n + b * m];
+            for (int j = 1; j < n; ++j)
+                sum += in[i * n + b * m + j];
+            out[b * 1024 + i] = sum;
+        })")));
+}
+
+// A transposition, in which one of the strides would be 1, but it is not known which.
+TEST(ElementStrides, OfBothDimensions_AreNotGuessed) {
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, int s0, int s1) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            out[x * s0 + y * s1] = in[x * s1 + y * s0];
+        })")));
+}
+
+TEST(ElementStrides, HaveTheResultsOfEachStride) {
+    struct Array {
+        std::array<int64_t, 2> dims, strides;
+    };
+    Compiled program(strided_copy);
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_TRUE(has(program, "items.x.length")) << program.optimised();
+    constexpr int64_t width = 39, height = 3;
+    for (const int64_t in_step : {1, 0, 2, -1})
+        for (const int64_t out_step : {1, 2, 3}) {
+            const Array to{{width, height}, {out_step, width * 3}}, from{{width, height}, {in_step, width * 2}};
+            std::vector<float> in(width * (height + 1) * 2), out(width * height * 3, -1), expected(out);
+            for (size_t i = 0; i < in.size(); ++i)
+                in[i] = static_cast<float>(i);
+            const int64_t first = in_step < 0 ? width : 0;
+            for (int64_t y = 0; y < height; ++y)
+                for (int64_t x = 0; x < width; ++x)
+                    expected[static_cast<size_t>(x * out_step + y * to.strides[1])] =
+                        2 * in[static_cast<size_t>(first + x * in_step + y * from.strides[1])];
+            Arguments arguments;
+            arguments.add(out.data()).add(to).add(in.data() + first).add(from);
+            program.run({.dimensions = 2, .global = {40, height, 1}, .local = {20, 1, 1}}, arguments);
+            EXPECT_EQ(out, expected) << in_step << " " << out_step;
+        }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// In a copy, the number and what is computed from it are constants. Indices of 32 bits without a sign have no known step, because they may wrap around:
+// In a copy, the numbers and what is computed from one of them are constants. Indices of 32 bits without a sign have no known step, because they may wrap around:
 // a copy is for work-items whose indices do not, too, so that they are numbers of 64 bits there.
 #include "length_copies.h"
 
@@ -31,9 +31,46 @@ public:
                loop_.getExitingBlock() == loop_.getLoopLatch() && are_variables_own();
     }
 
-    void emit(const Lengths& lengths) {
-        for (const int64_t length : lengths.likely)
-            emit_copy(*lengths.root, length);
+    // Loads an argument before the loop. It may be loaded in a branch that no work-item takes, but the block of arguments is always there.
+    void load_before(llvm::Value& root) {
+        auto* const load = llvm::dyn_cast<llvm::LoadInst>(&root);
+        if (load == nullptr || loop_.isLoopInvariant(load))
+            return;
+        llvm::Instruction* const before = loop_.getLoopPreheader()->getTerminator();
+        bool is_changed = false;
+        loop_.makeLoopInvariant(load->getPointerOperand(), is_changed, before);
+        load->moveBefore(before->getIterator());
+        load->dropUBImplyingAttrsAndMetadata();
+    }
+
+    void emit_copy(llvm::ArrayRef<KnownNumber> numbers) {
+        llvm::BasicBlock* const before = loop_.getLoopPreheader();
+        llvm::BasicBlock* const preheader =
+            llvm::SplitBlock(before, before->getTerminator(), &dominators_, &loops_, nullptr, "items.any_length");
+        llvm::ValueToValueMapTy copies;
+        for (llvm::AllocaInst* variable : variables()) {  // the vectorizer expects each in one loop
+            llvm::Instruction* const own = variable->clone();
+            own->insertBefore(variable->getIterator());
+            copies[variable] = own;
+        }
+        for (const llvm::BasicBlock* block : loop_.blocks())
+            for (const llvm::Instruction& instruction : *block)
+                for (llvm::Value* operand : instruction.operands())
+                    if (llvm::Constant* const known = folded(*operand, numbers))
+                        copies[operand] = known;
+        llvm::Loop* const copy = clone_into(*before, *preheader, copies);
+        FoldingBuilder at(before, before->getTerminator()->getIterator(),
+                          llvm::InstSimplifyFolder(before->getDataLayout()));
+        llvm::Value* condition = at.getTrue();
+        for (const auto& [root, value] : numbers)
+            condition = at.CreateAnd(condition, at.CreateICmpEQ(at.CreateFreeze(root),
+                                                                llvm::ConstantInt::getSigned(root->getType(), value)));
+        condition = at.CreateAnd(condition, widen_places(*copy, at));
+        at.CreateCondBr(condition, copy->getLoopPreheader(), preheader);
+        before->getTerminator()->eraseFromParent();
+        llvm::BasicBlock* const exit = loop_.getExitBlock();
+        llvm::BasicBlock* const from = dominators_.getNode(exit)->getIDom()->getBlock();
+        dominators_.changeImmediateDominator(exit, dominators_.findNearestCommonDominator(from, before));
     }
 
 private:
@@ -80,25 +117,21 @@ private:
         return llvm::ConstantFoldInstOperands(instruction, operands, layout);
     }
 
-    void emit_copy(llvm::Value& root, int64_t length) {
-        llvm::BasicBlock* const before = loop_.getLoopPreheader();
-        llvm::BasicBlock* const preheader =
-            llvm::SplitBlock(before, before->getTerminator(), &dominators_, &loops_, nullptr, "items.any_length");
-        llvm::ValueToValueMapTy copies;
-        for (llvm::AllocaInst* variable : variables()) {  // the vectorizer expects each in one loop
-            llvm::Instruction* const own = variable->clone();
-            own->insertBefore(variable->getIterator());
-            copies[variable] = own;
-        }
-        for (const llvm::BasicBlock* block : loop_.blocks())
-            for (const llvm::Instruction& instruction : *block)
-                for (llvm::Value* operand : instruction.operands())
-                    if (operand->getType()->isIntegerTy() && loop_.isLoopInvariant(operand))
-                        if (llvm::Constant* const known = folded(*operand, root, length, 4))
-                            copies[operand] = known;
+    [[nodiscard]] llvm::Constant* folded(llvm::Value& value, llvm::ArrayRef<KnownNumber> numbers) const {
+        constexpr unsigned depth_max = 4;
+        if (!value.getType()->isIntegerTy() || !loop_.isLoopInvariant(&value))
+            return nullptr;
+        for (const auto& [root, number] : numbers)
+            if (llvm::Constant* const known = folded(value, *root, number, depth_max))
+                return known;
+        return nullptr;
+    }
+
+    // The copy behind `before`, with `copies` in place of what they are copies of.
+    llvm::Loop* clone_into(llvm::BasicBlock& before, llvm::BasicBlock& preheader, llvm::ValueToValueMapTy& copies) {
         llvm::SmallVector<llvm::BasicBlock*, 8> blocks;
         llvm::Loop* const copy =
-            llvm::cloneLoopWithPreheader(preheader, before, &loop_, copies, ".length", &loops_, &dominators_, blocks);
+            llvm::cloneLoopWithPreheader(&preheader, &before, &loop_, copies, ".length", &loops_, &dominators_, blocks);
         llvm::remapInstructionsInBlocks(blocks, copies);
         for (llvm::BasicBlock* block : blocks)
             for (llvm::Instruction& instruction : *block)
@@ -106,16 +139,7 @@ private:
                     llvm::isa<llvm::Constant>(instruction.getOperand(0)))
                     llvm::cast<llvm::BinaryOperator>(instruction).swapOperands();
         copy->setLoopID(copy_of(*loop_.getLoopID()));
-        FoldingBuilder at(before, before->getTerminator()->getIterator(),
-                          llvm::InstSimplifyFolder(before->getDataLayout()));
-        llvm::Value* condition =
-            at.CreateICmpEQ(at.CreateFreeze(&root), llvm::ConstantInt::getSigned(root.getType(), length));
-        condition = at.CreateAnd(condition, widen_places(*copy, at));
-        at.CreateCondBr(condition, copy->getLoopPreheader(), preheader);
-        before->getTerminator()->eraseFromParent();
-        llvm::BasicBlock* const exit = loop_.getExitBlock();
-        llvm::BasicBlock* const from = dominators_.getNode(exit)->getIDom()->getBlock();
-        dominators_.changeImmediateDominator(exit, dominators_.findNearestCommonDominator(from, before));
+        return copy;
     }
 
     // Places of 32 bits without a sign may wrap around, so that the step of their extensions would be unknown. Where none does, which the result says of
@@ -186,12 +210,16 @@ private:
 
 }  // namespace
 
-bool copy_for_lengths(llvm::Loop& loop, const Lengths& lengths, llvm::LoopInfo& loops,
+bool copy_for_numbers(llvm::Loop& loop, llvm::ArrayRef<KnownNumbers> copies, llvm::LoopInfo& loops,
                       llvm::DominatorTree& dominators) {
-    Copies copies(loop, loops, dominators);
-    if (!copies.is_simple())
+    Copies of_loop(loop, loops, dominators);
+    if (!of_loop.is_simple())
         return false;
-    copies.emit(lengths);
+    for (const KnownNumbers& numbers : copies)
+        for (const KnownNumber& number : numbers)
+            of_loop.load_before(*number.root);
+    for (const KnownNumbers& numbers : copies)
+        of_loop.emit_copy(numbers);
     return true;
 }
 
