@@ -214,6 +214,60 @@ TEST(LikelySteps, PlacesWithinBounds_AreCheckedAtTheEnds) {
     }
 }
 
+// Reflected until they are inside, in a loop. Rows of pixels have three bytes.
+TEST(LikelySteps, PlacesThatALoopReflects_AreARowBetweenTheEdges) {
+    constexpr const char* source = R"(
+        int reflected(int place, int size) {
+            if (place < 0 || place >= size) {
+                if (size == 1)
+                    return 0;
+                do
+                    place = place < 0 ? -place - 1 : 2 * size - 1 - place;
+                while (place < 0 || place >= size);
+            }
+            return place;
+        }
+        kernel void k(global const uchar* in, global uchar* out, int width, int height, int border, int rows) {
+            const int x = get_global_id(0), y = get_global_id(1), pitch = width + 2 * border;
+            if (x >= pitch || y >= rows)
+                return;
+            global const uchar* const from = in + (reflected(y - border, height) * width + reflected(x - border, width)) * 3;
+            global uchar* const to = out + (y * pitch + x) * 3;
+            const uchar red = from[0], green = from[1], blue = from[2];
+            to[0] = red;
+            to[1] = green;
+            to[2] = blue;
+        })";
+    Compiled code(source, processor_with_512_bits);
+    ASSERT_EQ(code.prepare("k"), "");
+    EXPECT_TRUE(matches_pattern(code, " load <48 x i8>")) << code.optimised();
+    Compiled program(source);
+    ASSERT_EQ(program.prepare("k"), "");
+    for (const int width : {1, 2, 7, 33, 64})
+        for (const int border : {0, 1, 5, 40}) {
+            constexpr int height = 3;
+            const int pitch = width + 2 * border, rows = height + 2 * border;
+            const auto reflected = [](int place, int size) {
+                while (place < 0 || place >= size)
+                    place = size == 1 ? 0 : place < 0 ? -place - 1 : 2 * size - 1 - place;
+                return place;
+            };
+            std::vector<uint8_t> in(static_cast<size_t>(width) * height * 3);
+            std::iota(in.begin(), in.end(), uint8_t{1});
+            std::vector<uint8_t> out(static_cast<size_t>(pitch) * static_cast<size_t>(rows) * 3), expected(out);
+            for (size_t i = 0; i < expected.size(); ++i) {
+                const int place = static_cast<int>(i / 3), x = place % pitch, y = place / pitch;
+                const int from = reflected(y - border, height) * width + reflected(x - border, width);
+                expected[i] = in[static_cast<size_t>(from) * 3 + i % 3];
+            }
+            program.run({.dimensions = 2,
+                         .global = {static_cast<uint64_t>(pitch + 15) / 16 * 16, static_cast<uint64_t>(rows), 1},
+                         .local = {16, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(width).add(height).add(border).add(rows));
+            EXPECT_EQ(out, expected) << width << " " << border;
+        }
+}
+
 // As at the edges of a picture: before the first element and behind the last one they are in the opposite order.
 TEST(LikelySteps, ReflectedPlaces_AreARowBetweenTheEdges) {
     for (const bool is_guarded : {false, true}) {

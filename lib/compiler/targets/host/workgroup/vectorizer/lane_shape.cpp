@@ -231,36 +231,68 @@ bool LaneShapes::assume_small(llvm::Value* base, bool may_be_negative, int64_t s
     return true;
 }
 
+// Whether the value, which `node` takes, or what it was chosen from is what each lane had when it left a masked loop: lanes leave it in different
+// iterations. As a guess, not if all active lanes leave it at once.
+bool LaneShapes::is_left_in_turns(const llvm::Value& value, const llvm::PHINode& node, unsigned depth) const {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr)
+        return false;
+    const llvm::Loop* const inside = loops_.getLoopFor(instruction->getParent());
+    if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node)) {
+        llvm::SmallVector<llvm::BasicBlock*, 4> exiting;
+        inside->getExitingBlocks(exiting);
+        return !is_guess() ||
+               llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return divergent_.contains(block); });
+    }
+    const auto* const choice = llvm::dyn_cast<llvm::PHINode>(instruction);
+    const bool is_header = inside != nullptr && inside->getHeader() == instruction->getParent();
+    return is_guess() && depth > 0 && choice != nullptr && !is_header &&
+           llvm::any_of(choice->incoming_values(),
+                        [&](const llvm::Use& use) { return is_left_in_turns(*use, *choice, depth - 1); });
+}
+
 LaneShape LaneShapes::phi(llvm::PHINode& node) {
     const llvm::Loop* around = loops_.getLoopFor(node.getParent());
     const bool is_header = around && around->getHeader() == node.getParent();
     LaneShape result;
     llvm::Value* only = nullptr;
-    bool several = false;
+    bool several = false, is_unknown = false;
+    // Lanes that differ in one round of a loop differ more in each of the next, such as the heights of stacks.
+    const bool is_in_divergent_loop = around != nullptr && around != &loop_ && masked_.contains(around->getHeader());
+    const auto is_left = [&](unsigned i) {
+        return !is_header && is_masked_edge(node.getIncomingBlock(i)) &&
+               is_left_in_turns(*node.getIncomingValue(i), node);
+    };
+    const bool is_rarely_other =
+        is_guess() && !is_in_divergent_loop && llvm::any_of(llvm::seq(node.getNumIncomingValues()), is_left);
     for (unsigned i = 0; i < node.getNumIncomingValues(); ++i) {
         llvm::Value* value = node.getIncomingValue(i);
         if (is_masked_edge(node.getIncomingBlock(i)) && !is_header) {
-            // The value that each lane had when it left a masked loop: lanes leave it in different iterations.
-            const auto* instruction = llvm::dyn_cast<llvm::Instruction>(value);
-            const llvm::Loop* inside = instruction ? loops_.getLoopFor(instruction->getParent()) : nullptr;
-            if (inside && masked_.contains(inside->getHeader()) && !inside->contains(&node))
-                return varying;
+            if (is_left(i)) {
+                if (!is_rarely_other)
+                    return varying;
+                continue;
+            }
             if (only && only != value)
                 several = true;
             only = value;
         }
         const LaneShape shape = of(value);
-        if (shape.kind == LaneShape::Kind::unknown)
+        if (shape.kind == LaneShape::Kind::unknown) {
+            is_unknown = true;
             continue;
+        }
         if (!shape.is_strided())
             return varying;
+        if (is_rarely_other && shape.is_uniform())
+            continue;
         if (result.kind == LaneShape::Kind::unknown)
             result = LaneShape::strided(shape.stride);
         if (result.stride != shape.stride)
             return varying;
     }
-    // Lanes that differ in one round of a loop differ more in each of the next, such as the heights of stacks.
-    const bool is_in_divergent_loop = around != nullptr && around != &loop_ && masked_.contains(around->getHeader());
+    if (is_rarely_other && !result.is_strided())
+        return is_unknown ? LaneShape{} : varying;
     return several && (!is_guess() || is_in_divergent_loop) ? varying : result;
 }
 

@@ -121,6 +121,7 @@ private:
     LaneShape computed(llvm::BinaryOperator& operation);
     std::optional<LaneShape> in_block(llvm::BinaryOperator& division);
     LaneShape phi(llvm::PHINode& phi);
+    [[nodiscard]] bool is_left_in_turns(const llvm::Value& value, const llvm::PHINode& node, unsigned depth = 3) const;
     LaneShape sum(llvm::BinaryOperator& sum);
     LaneShape sum_above(llvm::BinaryOperator& sum, const LaneShape& value, llvm::Value* other);
     LaneShape with_base(LaneShape shape, llvm::BinaryOperator& operation, const LaneShape& value);

@@ -3,6 +3,7 @@
 // - Bounds, conversions between integers and floating-point numbers, sums and rounding change no lane's step in most cases:
 //   (int)floor((float)x + 0.5f).
 // - Of a number and its reflection, as at the edges of a picture, most lanes take the number, which grows: min(x, 2 * end - x).
+// - A number that some lanes replace by what they find in a loop, such as a place beyond the edge that is reflected until it is inside, is mostly kept.
 // - A condition that is added as a number is the same for all lanes, as in x + (x < end): most vectors do not reach an end.
 // - A product with a number that all lanes have in common, or a quotient by one, has a step of a size that is not known; the next such product
 //   undoes it, as for normalized coordinates: x / width * width. Products with constants are no such pair: they only scale.
