@@ -257,9 +257,12 @@ PooledQueue* WorkerPool::claim_stranded_queue() {
     return queue;
 }
 
-// Removes `me` from the list of idle workers. It is not in the list when another thread is about to wake it. That wake may come late,
+// `me` looks for work now. Removes it from the list of idle workers. It is not in the list when another thread is about to wake it. That wake may come late,
 // when `me` has executed a stranded queue and is in the list again; it then ends the next sleep, after which `me` is removed here.
 void WorkerPool::stop_idling(Worker& me) {
+    if (me.is_coming)
+        --coming_;
+    me.is_coming = false;
     if (!me.is_in_idle_list)
         return;
     me.is_in_idle_list = false;
@@ -338,9 +341,6 @@ void WorkerPool::work(Worker& me) {
             if (stopping_)
                 return;
             stop_idling(me);
-            if (me.is_coming)
-                --coming_;
-            me.is_coming = false;
             queue = claim_ready_queue();
             if (!queue) {
                 task = joinable_task();
