@@ -1,16 +1,20 @@
 #include "pass_options.h"
 
+#include "long_block_scheduler.h"
+
+#include <llvm/CodeGen/MachinePassRegistry.h>
+#include <llvm/CodeGen/MachineScheduler.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/Scalar/LoopIdiomRecognize.h>
 
 namespace polder::compiler {
 namespace {
 
-template <class T>
+template <class T, class Parser = llvm::cl::parser<T>>
 void set_option(const char* name, T value) {
     auto& options = llvm::cl::getRegisteredOptions();
     if (const auto found = options.find(name); found != options.end())
-        static_cast<llvm::cl::opt<T>*>(found->second)->setValue(value);
+        static_cast<llvm::cl::opt<T, false, Parser>*>(found->second)->setValue(value);
 }
 
 }  // namespace
@@ -31,6 +35,9 @@ void set_pass_options() {
 
     // Who makes a list of the code generator's passes decides whether loops are reduced in strength (object_emitter.h).
     set_option<bool>("disable-lsr", true);
+
+    set_option<llvm::MachineSchedRegistry::ScheduleDAGCtor, llvm::RegisterPassParser<llvm::MachineSchedRegistry>>(
+        "misched", schedule_long_blocks);
 }
 
 }  // namespace polder::compiler

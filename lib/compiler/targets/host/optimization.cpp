@@ -27,6 +27,7 @@
 #include "reciprocals.h"
 #include "register_need.h"
 #include "register_tables.h"
+#include "scattered_loads.h"
 #include "skipped_results.h"
 #include "sum_order.h"
 #include "table_vectors.h"
@@ -91,6 +92,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
+    keep_scattered_loads(callbacks, analyses.functions, machine);
     const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
                        : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
                                                                               : llvm::OptimizationLevel::O1;
