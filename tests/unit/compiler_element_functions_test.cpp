@@ -120,6 +120,32 @@ define <4 x float> @user_of_splat(<4 x float> %x) {
   %result = call <4 x float> @splat(<4 x float> %x, float 2.0)
   ret <4 x float> %result
 }
+define internal <4 x float> @numbered(<4 x float> %x) #0 {
+  %sum = fadd <4 x float> %x, <float 0.0, float 1.0, float 2.0, float 3.0>
+  ret <4 x float> %sum
+}
+define <4 x float> @user_of_numbered(<4 x float> %x) {
+  %result = call <4 x float> @numbered(<4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @one_replaced(<4 x float> %x) #0 {
+  %result = insertelement <4 x float> %x, float 0.0, i64 3
+  ret <4 x float> %result
+}
+define <4 x float> @user_of_one_replaced(<4 x float> %x) {
+  %result = call <4 x float> @one_replaced(<4 x float> %x)
+  ret <4 x float> %result
+}
+define internal <4 x float> @one_changed(<4 x float> %x) #0 {
+  %number = extractelement <4 x float> %x, i64 2
+  %sum = fadd float %number, 1.0
+  %result = insertelement <4 x float> %x, float %sum, i64 2
+  ret <4 x float> %result
+}
+define <4 x float> @user_of_one_changed(<4 x float> %x) {
+  %result = call <4 x float> @one_changed(<4 x float> %x)
+  ret <4 x float> %result
+}
 attributes #0 = { cold noinline memory(none) "BUILTIN" }
 attributes #2 = { cold noinline memory(read) "BUILTIN" }
 attributes #1 = { cold noinline memory(none) }
@@ -181,6 +207,13 @@ TEST_F(ElementFunctions, WhereElementsMeet_AreNotMade) {
     EXPECT_EQ(calls_in("user_of_first", "first"), 1U);
     EXPECT_EQ(calls_in("user_of_chosen", "chosen"), 1U);
     EXPECT_EQ(calls_in("user_of_branch", "branch"), 1U);
+}
+
+// The function of one element is that of the first one.
+TEST_F(ElementFunctions, WhereElementsAreComputedDifferently_AreNotMade) {
+    EXPECT_EQ(calls_in("user_of_numbered", "numbered"), 1U);
+    EXPECT_EQ(calls_in("user_of_one_replaced", "one_replaced"), 1U);
+    EXPECT_EQ(calls_in("user_of_one_changed", "one_changed"), 1U);
 }
 
 }  // namespace

@@ -62,10 +62,18 @@ bool is_of_vectors(const llvm::Function& function) {
 
 void call_for_each_element(llvm::Function& function) {
     llvm::SmallVector<llvm::CallInst*> calls;
-    for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-            call && call->getCalledFunction() && is_of_vectors(*call->getCalledFunction()))
+    llvm::DenseMap<const llvm::Function*, bool> are_of_vectors;
+    for (llvm::Instruction& instruction : llvm::instructions(function)) {
+        auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+        const llvm::Function* const callee = call ? call->getCalledFunction() : nullptr;
+        if (callee == nullptr)
+            continue;
+        const auto [known, is_new] = are_of_vectors.try_emplace(callee, false);
+        if (is_new)
+            known->second = is_of_vectors(*callee);
+        if (known->second)
             calls.push_back(call);
+    }
     for (llvm::CallInst* const call : calls) {
         llvm::Function& of_element = element_function_of(*call->getCalledFunction());
         llvm::IRBuilder<> at(call);

@@ -1,5 +1,5 @@
 // Each number gets the element that it was computed from, or none where it is the same for all elements. Vectors have in each element what was computed from
-// this element. A value of any other kind ends the search: the function is not seen to be elementwise.
+// this element, and constants are the same in all. A value of any other kind ends the search: the function is not seen to be elementwise.
 #include "elementwise.h"
 
 #include <llvm/ADT/PostOrderIterator.h>
@@ -37,12 +37,8 @@ public:
             return of(*extract->getVectorOperand()) && match(extract->getIndexOperand(), m_ConstantInt(element)) &&
                    add(instruction, static_cast<int>(element));
         }
-        if (const auto* const insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction)) {
-            uint64_t element = 0;
-            const auto number = of(*insert->getOperand(1));
-            return number && of(*insert->getOperand(0)) && match(insert->getOperand(2), m_ConstantInt(element)) &&
-                   (*number == all || *number == static_cast<int>(element)) && add(instruction, all);
-        }
+        if (const auto* const insert = llvm::dyn_cast<llvm::InsertElementInst>(&instruction))
+            return is_own_element(*insert) && add(instruction, all);
         if (const auto* const shuffle = llvm::dyn_cast<llvm::ShuffleVectorInst>(&instruction))
             return (shuffle->isIdentity() || is_splat_of_all(*shuffle)) && of(*shuffle->getOperand(0)) &&
                    of(*shuffle->getOperand(1)) && add(instruction, all);
@@ -72,10 +68,27 @@ private:
 
     // The element that a number was computed from; nothing where it is not known.
     [[nodiscard]] std::optional<int> of(const llvm::Value& value) const {
-        if (llvm::isa<llvm::Constant>(value))
-            return all;
+        if (const auto* const constant = llvm::dyn_cast<llvm::Constant>(&value)) {
+            const bool is_same = !constant->getType()->isVectorTy() || constant->getSplatValue() != nullptr ||
+                                 llvm::isa<llvm::UndefValue>(constant);
+            return is_same ? std::optional(all) : std::nullopt;
+        }
         const auto found = elements_.find(&value);
         return found == elements_.end() ? std::nullopt : std::optional(found->second);
+    }
+
+    // Whether a vector that is made element by element gets this one. A number that is the same for all is only the first, of a splat: beside others, or in a
+    // vector that was there before, it would make one element different.
+    [[nodiscard]] bool is_own_element(const llvm::InsertElementInst& insert) const {
+        uint64_t element = 0;
+        const llvm::Value& others = *insert.getOperand(0);
+        const auto number = of(*insert.getOperand(1));
+        if (!number || !of(others) || !match(insert.getOperand(2), m_ConstantInt(element)))
+            return false;
+        const bool is_first = llvm::isa<llvm::UndefValue>(others);
+        return *number == all
+                   ? is_first
+                   : *number == static_cast<int>(element) && (is_first || llvm::isa<llvm::InsertElementInst>(others));
     }
 
     // The first element everywhere, where a number was inserted that is the same for all.
