@@ -114,5 +114,18 @@ TEST(RepeatedQuestions, OfManyLoops_AreHidden) {
     EXPECT_EQ(hidden(askers_max + 1), 3U);
 }
 
+// The hidden word is computed at the end of the first block.
+TEST(RepeatedQuestions, OfTheFirstBlock_StayThere) {
+    std::string text = questions(askers_max + 1);
+    const std::string end_of_first = "br label %b0\n";
+    text.replace(text.find(end_of_first), end_of_first.size(),
+                 "%v = and i64 %size, -16\n  %w = icmp ne i64 %v, 0\n  br i1 %w, label %b0, label %b1\n");
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = compiler::test::parsed(text, context);
+    llvm::Function& function = *module->getFunction("f");
+    hide_repeated_questions(function);
+    EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -59,11 +59,12 @@ std::optional<Question> question_of(const llvm::ICmpInst& comparison) {
     if (!match(comparison.getOperand(0), m_And(m_Value(size), m_Value(bits))) || !llvm::isa<llvm::ConstantInt>(bits) ||
         !(other == size || llvm::isa<llvm::ConstantInt>(other)) || !size->getType()->isIntegerTy(64))
         return std::nullopt;
-    // Never poison, and computed in the first block.
+    // Never poison, and computed in the first block. The answer will be at its end.
     const auto* const call = llvm::dyn_cast<llvm::CallInst>(size);
     const bool is_hidden = call != nullptr && call->isInlineAsm() && call->hasRetAttr(llvm::Attribute::NoUndef);
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(size);
-    if (!(is_hidden || is_launch_word(size)) || instruction->getParent() != &comparison.getFunction()->getEntryBlock())
+    const llvm::BasicBlock* const first = &comparison.getFunction()->getEntryBlock();
+    if (!(is_hidden || is_launch_word(size)) || instruction->getParent() != first || comparison.getParent() == first)
         return std::nullopt;
     return Question{comparison.getPredicate(), size, bits, other};
 }
