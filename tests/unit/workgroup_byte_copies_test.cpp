@@ -1,6 +1,7 @@
 // Loops that copy bytes copy words (frame/byte_copies.h), and pointers that walk through private arrays are indices (frame/private_indices.h).
 #include "workgroup_harness.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
 #include <numeric>
 #include <string>
@@ -109,6 +110,45 @@ TEST(ByteCopies, ThatAreNoCopiesOfWords_AreRight) {
     }
 }
 
+// Each copy lacks only one of the conditions: a length of words, bytes side by side, places that are aligned to words.
+TEST(ByteCopies, ThatLackOneCondition_AreRight) {
+    const std::string changes = "for (int i = 0; i < n; ++i) words[i % 60] += words[(i + 7) % 60] ^ id;";
+    const std::string sources[] = {
+        copying("copy_from_global(&state, in + id, sizeof(State)); uint* words = state.words;" + changes +
+                "copy_to_global(out + id, &state, 242);"),
+        copying("copy_from_global(&state, in + id, sizeof(State)); uint* words = state.words;" + changes +
+                "const char* from = (const char*)&state; global char* to = (global char*)(out + id); int left = 120;"
+                "while (left--) { *to++ = *from; from += 2; }"),
+        copying("uint words[62]; words[0] = 0; copy_from_global((char*)words + 3, in + id, sizeof(State));" + changes +
+                "copy_to_global(out + id, words, sizeof(State));")};
+    constexpr uint32_t items = 70, words = 61, rounds = 77, untouched = 0x05060708;
+    std::vector<uint32_t> in(size_t{items} * words), out(in.size());
+    std::vector<uint8_t> bytes(1);
+    std::iota(in.begin(), in.end(), 0x12345678U);
+    for (size_t which = 0; which < std::size(sources); ++which) {
+        std::vector<uint32_t> expected(in.size(), untouched);
+        for (uint32_t id = 0; id < items; ++id) {
+            uint32_t state[words + 1] = {};
+            std::memcpy(reinterpret_cast<uint8_t*>(state) + (which == 2 ? 3 : 0), &in[size_t{id} * words], 4 * words);
+            uint32_t* const changed = state + (which == 2 ? 0 : 1);
+            for (uint32_t i = 0; i < rounds; ++i)
+                changed[i % 60] += changed[(i + 7) % 60] ^ id;
+            const auto* const from = reinterpret_cast<const uint8_t*>(state);
+            auto* const to = reinterpret_cast<uint8_t*>(&expected[size_t{id} * words]);
+            for (size_t i = 0; i < (which == 0 ? 242U : which == 1 ? 120U : 244U); ++i)
+                to[i] = from[which == 1 ? 2 * i : i];
+        }
+        Compiled program(sources[which]);
+        for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            std::ranges::fill(out, untouched);
+            program.run({1, {items, 1, 1}, {35, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(bytes.data()).add(int{rounds}));
+            EXPECT_EQ(out, expected) << which;
+        }
+    }
+}
+
 // The key schedule of a cipher.
 constexpr const char* walking = R"(
     kernel void k(global const uint* in, global uint* out, int rounds) {
@@ -156,6 +196,46 @@ TEST(PrivateIndices, OfPointersThatWalk_AreRight) {
         for (const uint32_t* last = keys; last != key + 4; ++last)
             expected[id] = expected[id] * 31 + *last;
     }
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        std::ranges::fill(out, 0U);
+        program.run({1, {items, 1, 1}, {35, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(int{rounds}));
+        EXPECT_EQ(out, expected);
+    }
+}
+
+// Two steps of different lengths in each iteration.
+TEST(PrivateIndices, OfPointersWithSeveralSteps_AreRight) {
+    constexpr const char* source = R"(
+        kernel void k(global const uint* in, global uint* out, int rounds) {
+            uint keys[64];
+            for (int i = 0; i < 64; ++i) keys[i] = in[get_global_id(0)] * i;
+            uint* key = keys;
+            uint sum = 0;
+            for (int i = 0; i < rounds; ++i) {
+                sum = sum * 31 + *key;
+                key += 1 + (sum & 1);
+                *key ^= sum;
+                key += i & 1;
+            }
+            out[get_global_id(0)] = sum;
+        })";
+    constexpr uint32_t items = 70, rounds = 21;
+    std::vector<uint32_t> in(items), out(items), expected(items);
+    std::iota(in.begin(), in.end(), 5U);
+    for (uint32_t id = 0; id < items; ++id) {
+        uint32_t keys[64];
+        for (uint32_t i = 0; i < 64; ++i)
+            keys[i] = in[id] * i;
+        uint32_t* key = keys;
+        for (uint32_t i = 0; i < rounds; ++i) {
+            expected[id] = expected[id] * 31 + *key;
+            key += 1 + (expected[id] & 1);
+            *key ^= expected[id];
+            key += i & 1;
+        }
+    }
+    Compiled program(source);
     for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
         ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
         std::ranges::fill(out, 0U);

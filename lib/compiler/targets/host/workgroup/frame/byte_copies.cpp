@@ -1,8 +1,8 @@
 // A word has four bytes: private arrays whose lanes' copies are interleaved (vectorizer/private_variables.h) mostly have numbers of this size.
+// Places that are both aligned to words may overlap: a byte that the copy reads again, after it was written, is in another word.
 // The loop keeps its block. A counter of bytes, which steps by words, replaces the loop's own counters, and the condition at its end.
 #include "byte_copies.h"
 
-#include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
@@ -58,14 +58,6 @@ const llvm::SCEV* begin_of(llvm::Value& address, const llvm::Loop& loop, llvm::S
     return is_row ? places->getStart() : nullptr;
 }
 
-bool are_apart(const Copy& copy, llvm::AAResults& aliases) {
-    const auto all = [](llvm::Value* address, const llvm::Instruction& access) {
-        return llvm::MemoryLocation::getBeforeOrAfter(address, access.getAAMetadata());
-    };
-    return aliases.isNoAlias(all(copy.load->getPointerOperand(), *copy.load),
-                             all(copy.store->getPointerOperand(), *copy.store));
-}
-
 void copy_words(llvm::Loop& loop, const Copy& copy, llvm::Value& from, llvm::Value& to, uint64_t bytes) {
     llvm::BasicBlock& block = *loop.getHeader();
     llvm::Type* const index = llvm::Type::getInt64Ty(block.getContext());
@@ -100,7 +92,7 @@ llvm::PreservedAnalyses CopyByWords::run(llvm::Loop& loop, llvm::LoopAnalysisMan
                                          llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& /*updater*/) {
     const Copy copy = copy_of(loop);
     const uint64_t bytes = copy.load ? results.SE.getSmallConstantTripCount(&loop) : 0;
-    if (bytes < bytes_min || bytes % word_bytes != 0 || !are_apart(copy, results.AA))
+    if (bytes < bytes_min || bytes % word_bytes != 0)
         return llvm::PreservedAnalyses::all();
     const llvm::SCEV* const from = begin_of(*copy.load->getPointerOperand(), loop, results.SE);
     const llvm::SCEV* const to = begin_of(*copy.store->getPointerOperand(), loop, results.SE);

@@ -15,7 +15,7 @@ class LPMUpdater;
 
 namespace polder::compiler::workgroup {
 
-// Makes such a loop copy words, where their number is known, and both places are aligned to words and do not overlap.
+// Makes such a loop copy words, where their number is known, and both places are aligned to words.
 struct CopyByWords : llvm::PassInfoMixin<CopyByWords> {
     static llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                                        llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater);
