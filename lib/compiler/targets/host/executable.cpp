@@ -310,9 +310,10 @@ private:
         *found = Form::planned;
         put_first(planned.other_forms, [](Form form) { return form == Form::planned; });
         best->other_forms = std::move(planned.other_forms);
-        // The sizes of work-groups do not depend on what was measured.
+        // The sizes of work-groups do not depend on what was measured, except that usual launches have whole rows in the dimension of the code's lanes.
         best->vector_width = planned.vector_width;
-        best->lane_dimension = planned.lane_dimension;
+        if (best->row_multiple == 1)
+            best->lane_dimension = planned.lane_dimension;
         return FormObject{std::move(*best), version.form};
     }
 
