@@ -3,6 +3,7 @@
 // A part of a word that is at one index for all lanes is loaded and stored with the row of all lanes' words: a shift moves it to its place. Where each
 // lane has its own index, the words are gathered and shifted, for no processor gathers bytes; parts are stored one by one.
 #include "lane_code.h"
+#include "one_by_one.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/GetElementPtrTypeIterator.h>
@@ -125,13 +126,7 @@ llvm::Value* LaneCode::load_part_of_word(llvm::LoadInst& load, uint64_t word_byt
     if (parts.row != nullptr) {
         words = builder_.CreateAlignedLoad(parts.words, parts.row, align);
     } else if (mask == nullptr && width_ <= accessed_one_by_one_max) {
-        llvm::Value* result = llvm::PoisonValue::get(wide(type));
-        for (unsigned lane = 0; lane < width_; ++lane) {
-            llvm::Value* const place = builder_.CreateExtractElement(parts.each, lane);
-            result =
-                builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(type, place, load.getAlign()), lane);
-        }
-        return result;
+        return load_one_by_one(builder_, *type, each_of(builder_, *parts.each), load.getAlign());
     } else if (!accesses_.has_gather(*parts.words->getScalarType(), align)) {
         return builder_.CreateMaskedGather(wide(type), parts.each, load.getAlign(), mask ? mask : all_lanes());
     } else {
@@ -148,13 +143,10 @@ void LaneCode::store_part_of_word(llvm::StoreInst& store, uint64_t word_bytes, l
     llvm::Type* const type = store.getValueOperand()->getType();
     llvm::Value* const values = vector(store.getValueOperand());
     if (parts.row == nullptr) {
-        if (mask != nullptr || width_ > accessed_one_by_one_max) {
+        if (mask != nullptr || width_ > accessed_one_by_one_max)
             builder_.CreateMaskedScatter(values, parts.each, store.getAlign(), mask ? mask : all_lanes());
-            return;
-        }
-        for (unsigned lane = 0; lane < width_; ++lane)
-            builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane),
-                                        builder_.CreateExtractElement(parts.each, lane), store.getAlign());
+        else
+            store_one_by_one(builder_, *values, each_of(builder_, *parts.each), store.getAlign());
         return;
     }
     const llvm::Align align(word_bytes);

@@ -5,6 +5,7 @@
 #include "lane_access.h"
 #include "lane_code.h"
 #include "lane_of_addresses.h"
+#include "one_by_one.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -377,10 +378,7 @@ llvm::Value* LaneCode::load_part(llvm::Type& type, llvm::Align align, llvm::Valu
                                  llvm::Value* mask) {
     if (!mask || accesses_.has_gather(type, align))
         return load_apart(type, align, address, distance, mask);
-    llvm::Value* result = llvm::PoisonValue::get(wide(&type));
-    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, mask)))
-        result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
-    return result;
+    return load_one_by_one(builder_, type, lane_addresses(address, align, distance, mask), align);
 }
 
 // Loads one element for each lane, `distance` bytes beyond `address`.
@@ -393,10 +391,7 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
                                                  builder_.getInt64(static_cast<uint64_t>(distance)));
         return builder_.CreateMaskedGather(wide(&type), places, align, mask ? mask : all_lanes());
     }
-    llvm::Value* result = llvm::PoisonValue::get(wide(&type));
-    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, distance, nullptr)))
-        result = builder_.CreateInsertElement(result, builder_.CreateAlignedLoad(&type, place, align), lane);
-    return result;
+    return load_one_by_one(builder_, type, lane_addresses(address, align, distance, nullptr), align);
 }
 
 }  // namespace polder::compiler::workgroup

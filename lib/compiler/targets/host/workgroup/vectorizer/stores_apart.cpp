@@ -1,6 +1,7 @@
 // Stores whose lanes are apart: anywhere, or a constant step from each other, where the elements between must not change.
 #include "lane_access.h"
 #include "lane_code.h"
+#include "one_by_one.h"
 
 #include <llvm/Analysis/VectorUtils.h>
 
@@ -119,8 +120,7 @@ void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llv
         builder_.CreateMaskedScatter(values, vector(address), align, mask ? mask : all_lanes());
         return;
     }
-    for (const auto [lane, place] : llvm::enumerate(lane_addresses(address, align, 0, nullptr)))
-        builder_.CreateAlignedStore(builder_.CreateExtractElement(values, lane), place, align);
+    store_one_by_one(builder_, *values, lane_addresses(address, align, 0, nullptr), align);
 }
 
 }  // namespace polder::compiler::workgroup
