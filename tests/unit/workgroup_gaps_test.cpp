@@ -87,9 +87,10 @@ void expect_right_members(const std::string& type, const std::string& processor)
     SCOPED_TRACE(type + ", processor '" + processor + "'");
     Compiled program("typedef " + type + R"( T;
         kernel void k(global T* three, global T* two, global T* odd, global const int* at) {
-            int i = get_global_id(0), p = at[i];
+            const size_t i = get_global_id(0);
+            const int p = at[i];
             three[4 * i + 1] = (T)(i + 1); three[4 * i + 2] = (T)p; three[4 * i] = (T)i;
-            if (p > 1) { two[4 * i + 3] = (T)p; two[4 * i + 1] = (T)(i + p); }
+            if (p > 1) { two[4 * i + 1] = (T)(i + p); two[4 * i + 3] = (T)p; }
             odd[3 * i + 1] = (T)(i + 3); odd[3 * i + 2] = (T)p;
         })",
                      processor);
@@ -130,6 +131,34 @@ TEST(Gaps, BesideSeveralMembersKeepTheirElements) {
         expect_right_members<float>("float", processor);
         expect_right_members<uint16_t>("ushort", processor);
         expect_right_members<uint64_t>("ulong", processor);
+    }
+}
+
+// The row begins before the member that is stored last.
+TEST(Gaps, BehindOtherMembersKeepTheirElements) {
+    constexpr size_t items = 72;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(R"(
+            kernel void k(global float* out, global const int* at) {
+                const size_t i = get_global_id(0);
+                const int p = at[i];
+                if (p > 1) { out[4 * i + 1] = (float)(i + p); out[4 * i + 3] = (float)p; }
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        std::vector<int> at(items);
+        std::vector<float> out(4 * items, 9), expected = out;
+        for (size_t i = 0; i < items; ++i) {
+            at[i] = static_cast<int>(i * 37 % 5);
+            if (at[i] > 1) {
+                expected[4 * i + 1] = static_cast<float>(i) + static_cast<float>(at[i]);
+                expected[4 * i + 3] = static_cast<float>(at[i]);
+            }
+        }
+        program.run({1, {items, 1, 1}, {24, 1, 1}}, Arguments().add(out.data()).add(at.data()));
+        EXPECT_EQ(out, expected) << processor;
     }
 }
 

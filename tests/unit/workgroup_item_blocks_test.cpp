@@ -143,5 +143,43 @@ TEST(ItemBlocks, ThatWereShiftedUp_AreRight) {
         }
 }
 
+// A group may begin within a block, and a number that was shifted up may be negative.
+TEST(ItemBlocks, ThatWereShiftedUpAlone_AreRight) {
+    Compiled program(R"(
+        kernel void begins(global const int* in, global int* out) {
+            const int row = get_global_id(0) / 64;
+            out[get_global_id(0)] = in[row * 256] + (int)get_global_id(0);
+        }
+        kernel void quotients(global int* out) {
+            const int number = (int)((uint)get_global_id(0) << 4);
+            out[get_global_id(0) - get_global_offset(0)] = number / 256 * 3 + (number >> 10);
+        })");
+    std::vector<int> in(4096);
+    std::iota(in.begin(), in.end(), -9);
+    for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible})
+        for (const uint64_t local : {20, 32, 48, 64, 100}) {
+            const uint64_t items = 4 * local + 7;
+            ASSERT_EQ(program.prepare("begins", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const uint64_t offset : {0, 5, 8, 16, 64}) {
+                std::vector<int> out(offset + items), expected(offset + items);
+                for (uint64_t id = offset; id < offset + items; ++id)
+                    expected[id] = in[id / 64 * 256] + static_cast<int>(id);
+                program.run({1, {items, 1, 1}, {local, 1, 1}, {offset, 0, 0}},
+                            Arguments().add(in.data()).add(out.data()));
+                EXPECT_EQ(out, expected) << local << ", offset " << offset;
+            }
+            ASSERT_EQ(program.prepare("quotients", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const uint64_t offset : {uint64_t{0}, uint64_t{1} << 27, (uint64_t{1} << 28) - 64}) {
+                std::vector<int> out(items), expected(items);
+                for (uint64_t i = 0; i < items; ++i) {
+                    const auto number = static_cast<int>(static_cast<uint32_t>(offset + i) << 4);
+                    expected[i] = number / 256 * 3 + (number >> 10);
+                }
+                program.run({1, {items, 1, 1}, {local, 1, 1}, {offset, 0, 0}}, Arguments().add(out.data()));
+                EXPECT_EQ(out, expected) << local << ", offset " << offset;
+            }
+        }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

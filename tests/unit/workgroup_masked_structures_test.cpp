@@ -96,6 +96,37 @@ TEST(MaskedStructures, WithUnusedElements_AreRight) {
     }
 }
 
+// The structures are likely side by side, but begin anew in the middle of a vector.
+TEST(MaskedStructures, ThatWrapAround_AreRight) {
+    constexpr const char* source = R"(
+        kernel void k(global const int* keys, global int* pairs, global int* out, int begin) {
+            const uint i = get_global_id(0);
+            const uint from = (2 * i + begin) & 127;
+            if (keys[i] == 1)
+                out[i] = pairs[from] + 3 * pairs[from + 1] + 5 * pairs[((3 * i + begin) & 255) + 1];
+        })";
+    for (const char* processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(source, processor);
+        ASSERT_EQ(program.prepare("k", false, {}, Ends::ragged, Lanes::wherever_possible), "");
+        std::vector<int> pairs(258);
+        std::iota(pairs.begin(), pairs.end(), -40);
+        for (size_t round = 0; round < 4; ++round)
+            for (const int begin : {0, 5, 50}) {
+                const std::vector<int> keys = conditions(round);
+                std::vector<int> out(structure_items, -5), expected(structure_items, -5);
+                for (size_t i = 0; i < structure_items; ++i)
+                    if (const size_t from = (2 * i + index_of(begin)) & 127; keys[i] == 1)
+                        expected[i] =
+                            pairs[from] + 3 * pairs[from + 1] + 5 * pairs[((3 * i + index_of(begin)) & 255) + 1];
+                program.run({1, {structure_items, 1, 1}, {50, 1, 1}},
+                            Arguments().add(keys.data()).add(pairs.data()).add(out.data()).add(begin));
+                EXPECT_EQ(out, expected) << processor << ", round " << round << ", begin " << begin;
+            }
+    }
+}
+
 // Each member is loaded and stored before the next one is loaded. The others load what they have stored, or a part of it.
 constexpr const char* changed_in_turns = R"(
     kernel void scaled(global float* pixels, float scale) {
@@ -113,6 +144,16 @@ constexpr const char* changed_in_turns = R"(
         global int* pixel = pixels + 2 * get_global_id(0);
         pixel[0] *= scale;
         pixel[1] += ((global short*)pixel)[1] + scale;
+    }
+    typedef ushort __attribute__((may_alias)) Both;
+    kernel void halves(global uchar* pixels, int scale) {
+        global uchar* pixel = pixels + 2 * get_global_id(0);
+        pixel[0] *= scale;
+        pixel[1] += *(global Both*)pixel >> 3;
+    }
+    kernel void through_another(global int* pixels, global const int* same, int scale) {
+        pixels[2 * get_global_id(0)] *= scale;
+        pixels[2 * get_global_id(0) + 1] += same[2 * get_global_id(0) + 1] + scale;
     })";
 
 TEST(MaskedStructures, WhoseMembersChangeInTurns_StayInTheOrderOfMemory) {
@@ -156,6 +197,37 @@ TEST(MaskedStructures, WhoseMembersChangeInTurns_AreRight) {
         }
         program.run({1, {structure_items, 1, 1}, {50, 1, 1}}, Arguments().add(whole.data()).add(7));
         EXPECT_EQ(whole, expected_whole);
+    }
+}
+
+// No store of the structure may wait for the last one: what is loaded before it has the stored bytes, which LLVM does not see.
+TEST(MaskedStructures, WhoseChangedMembersAreLoadedInOtherWays_AreRight) {
+    for (const char* processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(changed_in_turns, processor);
+        ASSERT_EQ(program.prepare("halves", false, {}, Ends::ragged, Lanes::wherever_possible), "");
+        std::vector<uint8_t> bytes(2 * structure_items), expected_bytes;
+        std::iota(bytes.begin(), bytes.end(), uint8_t{9});
+        expected_bytes = bytes;
+        for (size_t i = 0; i < structure_items; ++i) {
+            uint8_t* const pixel = &expected_bytes[2 * i];
+            pixel[0] = static_cast<uint8_t>(pixel[0] * 7);
+            pixel[1] = static_cast<uint8_t>(pixel[1] + ((pixel[0] + 256 * pixel[1]) >> 3));
+        }
+        program.run({1, {structure_items, 1, 1}, {50, 1, 1}}, Arguments().add(bytes.data()).add(7));
+        EXPECT_EQ(bytes, expected_bytes) << processor;
+        ASSERT_EQ(program.prepare("through_another", false, {}, Ends::ragged, Lanes::wherever_possible), "");
+        std::vector<int> whole(2 * structure_items + 1), expected_whole;
+        std::iota(whole.begin(), whole.end(), -50);
+        expected_whole = whole;
+        for (size_t i = 0; i < structure_items; ++i) {
+            expected_whole[2 * i + 1] *= 7;
+            expected_whole[2 * i + 2] += expected_whole[2 * i + 1] + 7;
+        }
+        program.run({1, {structure_items, 1, 1}, {50, 1, 1}},
+                    Arguments().add(whole.data() + 1).add(whole.data()).add(7));
+        EXPECT_EQ(whole, expected_whole) << processor;
     }
 }
 
