@@ -115,6 +115,11 @@ std::string FormsProgram::row(const Scope& scope, std::string& code) {
         "(int)((long)(uint)($p $u) * $w + (long)($q))",
         "(int)(((ulong)(uint)($p) + 0xffffffffUL) * (ulong)$w + (ulong)($q))",
         "(($p * 4 $u) * 4 + ($q & 3))",
+        "((($p $u) >> 4 << 6) + ($q & 15))",
+        "(($p $u) / 8 * 32 + ($p) % 8)",
+        "(int)(((uint)($p $u) << 2 & 0x3fc0u) | ((uint)($p) & 15u))",
+        "(int)(((ulong)(uint)($p $u) + (ulong)(uint)($q)) & 255)",
+        "(int)(((ulong)(uint)($q) - (ulong)(uint)($p)) & 1023)",
     };
     return filled(forms[pick(std::size(forms))], {{"p", p}, {"q", q}, {"w", pitch}, {"u", up}});
 }

@@ -4,9 +4,16 @@
 namespace polder::compiler::workgroup::test {
 
 std::string forms_prelude() {
-    std::string result = "typedef struct { uint a, b; } Two;\ntypedef struct { uint a, b, c; } Three;\n"
-                         "typedef struct { uint a, b, c, d; } Four;\ntypedef struct { ushort a; uchar b, c; uint d[3]; "
-                         "} __attribute__((may_alias)) Mixed;\n";
+    std::string result =
+        "typedef struct { uint a, b; } Two;\ntypedef struct { uint a, b, c; } Three;\n"
+        "typedef struct { uint a, b, c, d; } Four;\ntypedef struct { ushort a; uchar b, c; uint d[3]; "
+        "} __attribute__((may_alias)) Mixed;\n"
+        "typedef ushort __attribute__((may_alias)) Halves;\ntypedef uint __attribute__((may_alias)) Parts;\n"
+        "typedef ulong __attribute__((may_alias, aligned(4))) Longs;\n"
+        "void copy_bytes(ARRAY uchar* to, const ARRAY uchar* from, uint n) { while "
+        "(n--) *to++ = *from++; }\n"
+        "void copy_global_bytes(ARRAY uchar* to, global const uchar* from, uint n) { while "
+        "(n--) *to++ = *from++; }\n";
     struct Table {
         const char *type, *name;
         uint32_t size, limit;
@@ -120,55 +127,89 @@ std::string FormsProgram::look_up(const Scope& scope) {
     }
 }
 
-std::string FormsProgram::structure(const Scope& scope) {
-    const std::pair<const char*, uint32_t> types[] = {{"Two", 8},   {"Three", 5}, {"Four", 4},
-                                                      {"uint2", 8}, {"uint4", 4}, {"Mixed", 4}};
-    const auto& [type, each] = types[side_by_side_ ? *side_by_side_ : pick(6)];
-    const auto index = [&] {
-        if (!side_by_side_)
-            return below(scope, each);
-        // A quarter of the words are for own_words_again().
-        const uint32_t rows = each * 3 / 4;
-        const std::string row = pick(3) ? std::to_string(pick(rows)) : pick(2) ? "(n & 1)" : below(scope, rows);
-        return row + " * items + at";
+std::string FormsProgram::index_of_structure(const Scope& scope, uint32_t each) {
+    if (!side_by_side_)
+        return below(scope, each);
+    // A quarter of the words are for own_words_again().
+    const uint32_t rows = each * 3 / 4;
+    const std::string row = pick(3) ? std::to_string(pick(rows)) : pick(2) ? "(n & 1)" : below(scope, rows);
+    return row + " * items + at";
+}
+
+FormsProgram::PlacedStructure FormsProgram::placed_structure(const Scope& scope) {
+    struct Type {
+        const char* name;
+        uint32_t each, members;
     };
-    const std::string k = index(), other = index(), v = one_of(scope.numbers), w = one_of(scope.numbers),
-                      name = fresh("t");
-    const bool is_vector = type[0] == 'u', is_mixed = type[0] == 'M';
-    const std::string a = is_vector ? "x" : "a", b = is_vector ? "y" : "b",
-                      c = is_mixed ? "d[" + below(scope, 3) + "]" : a;
-    std::string code = "{ global " + std::string(type) + "* " + name + " = (global " + type + "*)(own + " +
-                       (side_by_side_ ? "4 * items" : "at * 16") + ");\n";
-    const std::string place = name + "[" + k + "]";
+    constexpr Type types[] = {{"Two", 8, 2},   {"Three", 5, 3}, {"Four", 4, 4},
+                              {"uint2", 8, 2}, {"uint4", 4, 4}, {"Mixed", 4, 3}};
+    const Type& type = types[side_by_side_ ? *side_by_side_ : pick(6)];
+    const std::string index = index_of_structure(scope, type.each), name = fresh("t");
+    // Blocks may end 48 words behind the last work-item's.
+    return {.type = type.name,
+            .name = name,
+            .declaration = "{ global " + std::string(type.name) + "* " + name + " = (global " + type.name +
+                           "*)(own + " + (side_by_side_ ? "4 * items + 64" : "at * 16") + ");\n",
+            .place = name + "[" + index + "]",
+            .members = type.members,
+            .is_vector = type.name[0] == 'u',
+            .is_mixed = type.name[0] == 'M'};
+}
+
+std::string FormsProgram::structure(const Scope& scope) {
+    const PlacedStructure made = placed_structure(scope);
+    const std::string& place = made.place;
+    const uint32_t each = made.type == "Three" ? 5 : made.members == 2 ? 8 : 4;
+    const std::string other = index_of_structure(scope, each), v = one_of(scope.numbers), w = one_of(scope.numbers);
+    const std::string a = made.is_vector ? "x" : "a", b = made.is_vector ? "y" : "b",
+                      c = made.is_mixed ? "d[" + below(scope, 3) + "]" : a;
     const std::string first = v + " += " + place + "." + a + " * 3 + " + place + "." + b + ";\n";
     const std::string value = number(scope, 1), second = pick(2) ? place + "." + b + " ^= " + w + "; " : "";
     const std::string store = place + "." + a + " = " + value + "; " + second + place + "." + c + " += 5;\n";
-    const std::string whole = std::string(type) + " whole = " + place + "; whole." + c + " += " + w + "; " + name +
-                              "[" + other + "] = whole;\n";
+    const std::string whole =
+        made.type + " whole = " + place + "; whole." + c + " += " + w + "; " + made.name + "[" + other + "] = whole;\n";
     const std::string condition = varying_condition(scope);
     const std::string body = pick(3) == 0 ? whole : pick(2) ? first + store : store + first;
-    code += pick(3) ? "if (" + condition + ") {\n" + body + "}\n" : body;
+    const std::string code = made.declaration + (pick(3) ? "if (" + condition + ") {\n" + body + "}\n" : body);
     return code + (pick(3) ? "" : first) + "}\n";
+}
+
+// A word of the work-item's own; `index` is below 4 if structures are side by side, else below 16.
+std::string FormsProgram::own_word(const std::string& index) {
+    const std::string array = pick(has_alias_ ? 2 : 1) ? "alias" : "own";
+    if (!side_by_side_)
+        return array + "[at * 16 + " + index + "]";
+    switch (own_words_) {
+    case OwnWords::rows: return array + "[" + index + " * items + at]";
+    case OwnWords::structures:
+        return array + one_of("[at * 4 + ", "[((uint)at * 4u & 0xffff) + ", "[(int)at * 4 + ", "[(at << 2) + ") +
+               index + "]";
+    default:
+        return array +
+               one_of("[at / 16 * 64 + at % 16 + ", "[((uint)at / 16u) * 64u + (uint)at % 16u + ",
+                      "[((int)at / 16) * 64 + (int)at % 16 + ", "[(at << 2 & -64UL) + (at & 15) + ") +
+               index + " * 16]";
+    }
 }
 
 // Words of the work-item's own that are read behind stores.
 std::string FormsProgram::own_words_again(const Scope& scope) {
     const uint32_t count = side_by_side_ ? 4 : 16;
-    const std::string i = below(scope, count), j = below(scope, count), v = one_of(scope.numbers),
-                      value = number(scope, 2);
-    const auto word = [&](const std::string& index) {
-        const std::string place = side_by_side_ ? "[" + index + " * items + at]" : "[at * 16 + " + index + "]";
-        return (pick(has_alias_ ? 2 : 1) ? "alias" : "own") + place;
-    };
-    std::string code = word(i);
+    const auto index = [&] { return pick(3) ? std::to_string(pick(count)) : below(scope, count); };
+    const std::string i = index(), j = index(), v = one_of(scope.numbers), value = number(scope, 2);
+    std::string code = own_word(i);
     code += one_of(" = ", " ^= ", " += ") + value + ";\n";
+    if (pick(3) == 0) {
+        code += own_word(std::to_string(pick(4))) + " = " + v + ";\n";
+        code += own_word(std::to_string(pick(4))) + " ^= 3;\n";
+    }
     const std::string condition = varying_condition(scope);
     if (pick(2))
-        code = "if (" + condition + ") " + code;
-    code += v + " += " + word(j) + ";\n";
+        code = "if (" + condition + ") {\n" + code + "}\n";
+    code += v + " += " + own_word(j) + ";\n";
     if (pick(2)) {
-        code += word(j) + " = " + v + ";\n";
-        code += v + " ^= " + word(i) + ";\n";
+        code += own_word(j) + " = " + v + ";\n";
+        code += v + " ^= " + own_word(i) + ";\n";
     }
     return code;
 }
@@ -253,6 +294,8 @@ std::string FormsProgram::group_number(const Scope& scope) {
 std::string FormsProgram::statement(const Scope& scope) {
     if (!functions_.empty() && pick(5) == 0)
         return call(scope);
+    if (scope.depth < 3 && pick(4) == 0)
+        return memory_statement(scope);
     const uint32_t choice = pick(scope.depth < 3 ? 30 : 20);
     if (choice < 4) {
         const std::string v = one_of(scope.numbers), value = number(scope, 3);
@@ -400,6 +443,7 @@ std::string FormsProgram::text(const std::string& name) {
     has_alias_ = pick(2) != 0;
     if (pick(2))
         side_by_side_ = pick(6);
+    own_words_ = static_cast<OwnWords>(pick(3));
     const uint32_t functions = pick(3);
     for (uint32_t i = 0; i < functions; ++i)
         result += function();

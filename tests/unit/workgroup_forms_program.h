@@ -1,6 +1,7 @@
 // Random kernels for what the compiler knows of arrays, functions, pointers and places: functions that are not inlined with arrays, structures and
 // pointers as parameters; places that are reflected or a row before; private arrays of which less and less is used; tables of bytes; structures
-// under masks; branches that an argument chooses; numbers of a group that live across barriers, in loops.
+// under masks; branches that an argument chooses; numbers of a group that live across barriers, in loops; and for memory (workgroup_forms_memory.cpp): words
+// whose parts are accessed, copies of bytes, checks at edges, members that change in turns, vectors of 8 and 16, numbers that live across barriers.
 //
 // There is no interpreter. The same text has a plain form (`plain_definitions`), without `restrict`, with private arrays in memory and with every
 // function inlined, which runs one work-item after the other. Numbers are unsigned and places are bounded, so that nothing is undefined.
@@ -71,13 +72,32 @@ private:
     std::string read(const Scope& scope);
     std::string shrinking_array(const Scope& scope);
     std::string look_up(const Scope& scope);
+    // `name.member` names a member of a structure that belongs to the work-item, behind the declaration, which opens a block.
+    struct PlacedStructure {
+        std::string type, name, declaration, place;
+        uint32_t members = 0;  // of which all have names of one letter
+        bool is_vector = false, is_mixed = false;
+    };
+    PlacedStructure placed_structure(const Scope& scope);
+    std::string index_of_structure(const Scope& scope, uint32_t each);
     std::string structure(const Scope& scope);
+    std::string own_word(const std::string& index);
     std::string own_words_again(const Scope& scope);
     std::string choose(const Scope& scope);
     std::string select_case(const Scope& scope);
     std::string loop(const Scope& scope);
     std::string group_number(const Scope& scope);
     std::string call(const Scope& scope);
+    std::string memory_statement(const Scope& scope);
+    std::string part_of(const Scope& scope, const std::string& array, uint32_t bytes);
+    std::string change_of_parts(const Scope& scope, const std::string& array, uint32_t bytes);
+    std::string array_of_parts(const Scope& scope, const std::string& array, uint32_t bytes);
+    std::string words_and_parts(const Scope& scope);
+    std::string copied_bytes(const Scope& scope);
+    std::string checked_taps(const Scope& scope);
+    std::string members_in_turns(const Scope& scope);
+    std::string long_vector(const Scope& scope);
+    std::string numbers_across_barriers(const Scope& scope);
     std::string function();
 
     struct Function {
@@ -93,6 +113,9 @@ private:
     bool has_barriers_ = false;
     // The type of structures, if those of neighbouring work-items are neighbours. Else the words of each work-item are.
     std::optional<uint32_t> side_by_side_;
+    // Where the words of a work-item are if structures are side by side: in rows, in structures of four, or in blocks of 64 words for 16 work-items.
+    enum class OwnWords : uint8_t { rows, structures, blocks };
+    OwnWords own_words_ = OwnWords::rows;
 };
 
 }  // namespace polder::compiler::workgroup::test

@@ -43,7 +43,7 @@ struct Buffers {
     std::vector<uint8_t> bytes;
 
     Buffers(uint32_t seed, uint64_t items)
-        : middle(2 * margin_words / own_words), own(items), out(items, 0xdeadbeef), bytes(4096) {
+        : middle(2 * margin_words / own_words), own(items + 4), out(items, 0xdeadbeef), bytes(4096) {
         std::mt19937 random(seed);
         for (Words& words : middle)
             for (uint32_t& word : words.values) {
@@ -135,7 +135,7 @@ void expect_right(uint32_t usual_first, uint32_t usual_count, const std::vector<
 
 // Otherwise a failing seed would name another program when another compiler has built the test. The hash changes with the generator.
 TEST(WorkGroupForms, ProgramsAreTheSameForEveryCompilerOfThisTest) {
-    EXPECT_EQ(hash_of_programs([](uint32_t seed) { return FormsProgram(seed).text("k"); }), 1655114203794881289U);
+    EXPECT_EQ(hash_of_programs([](uint32_t seed) { return FormsProgram(seed).text("k"); }), 13473690104320789476U);
 }
 
 #if defined(__x86_64__)
