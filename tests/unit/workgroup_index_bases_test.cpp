@@ -45,6 +45,19 @@ TEST(IndexBases, OfAStencil_AreNotExtendedInTheLoop) {
     EXPECT_EQ(count(lanes_of(program), "sext i32"), 0U) << lanes_of(program);
 }
 
+// As LLVM writes `size - 1 - i`: the complement of the index plus the size.
+TEST(IndexBases, OfRowsBackwards_AreKnownBeforeTheLoop) {
+    for (const char* index : {"size - (uint)get_global_id(0) - 1", "size - (uint)get_global_id(0)"}) {
+        Compiled program(
+            "kernel void k(global float* a, uint size) { const uint i = get_global_id(0); const uint j = " +
+                std::string{index} + "; const float t = a[i]; a[i] = a[j] * 2; a[j] = t; }",
+            processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << index << program.result().lanes.reason;
+        EXPECT_FALSE(has(program, "gather") || has(program, "scatter") || has(program, "apart")) << program.optimised();
+    }
+}
+
 // Random numbers begin with an id plus a seed, which is any number of 32 bits. No address depends on the sum, so nothing is checked before the
 // loop, and no loop without lanes runs for seeds that are large.
 TEST(IndexBases, OfRandomNumbers_AreNotChecked) {
@@ -103,10 +116,12 @@ public:
     AllPlaces& operator=(const AllPlaces&) = delete;
 
     [[nodiscard]] uint16_t* middle() const { return memory_ + half; }
-    void expect_sums(uint32_t start, uint32_t items, uint32_t step, const std::string& where) const {
+    // `direction`: the step from one work-item to the next, 1 or -1.
+    void expect_sums(uint32_t start, uint32_t items, uint32_t step, const std::string& where,
+                     uint32_t direction = 1) const {
         std::map<int32_t, int> expected;
         for (uint32_t item = 0; item < items; ++item)
-            expected[static_cast<int32_t>(start + item + step)] += 1;
+            expected[static_cast<int32_t>(start + item * direction + step)] += 1;
         for (const auto& [place, number] : expected)
             EXPECT_EQ(middle()[place], number) << where << ' ' << place;
     }
@@ -151,6 +166,48 @@ TEST(IndexBases, MayWrapAround) {
                 before.expect_sums(start, groups * items, static_cast<uint32_t>(-20), where);
                 at.expect_sums(start, groups * items, 0, where);
                 behind.expect_sums(start, groups * items, 7, where);
+            }
+    }
+}
+
+TEST(IndexBases, CountDownAndMayWrapAround) {
+    constexpr uint64_t items = 64, groups = 2;
+    constexpr uint32_t half = 0x80000000U;
+    Compiled program(R"(
+        kernel void numbers(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const uint i = start - (uint)get_global_id(0);
+            a[(int)(i - 20)] += 1;
+            b[(int)i] += 1;
+            c[(int)(i + 7)] += 1;
+        }
+        kernel void unsigned_numbers(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const uint i = start - (uint)get_global_id(0);
+            (a - 0x80000000ul)[i - 20] += 1;
+            (b - 0x80000000ul)[i] += 1;
+            (c - 0x80000000ul)[i + 7] += 1;
+        }
+        kernel void complements(global ushort* a, global ushort* b, global ushort* c, uint start) {
+            const uint i = (uint)get_global_id(0);
+            a[(int)(start - i - 20)] += 1;
+            b[(int)(~i + (start + 1))] += 1;
+            c[(int)(start + 7 - i)] += 1;
+        })");
+    for (const std::string kernel : {"numbers", "unsigned_numbers", "complements"}) {
+        ASSERT_EQ(program.prepare(kernel, true, {items, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
+                  "");
+        const uint32_t moved = kernel == "unsigned_numbers" ? half : 0;
+        for (const uint32_t from : {0U, half})
+            for (const int32_t shift :
+                 {-21, -20, -8, -7, -6, -1, 0, 1, 7, 20, 56, 57, 63, 64, 65, 71, 83, 84, 85, 127, 128, 148, 200}) {
+                const uint32_t start = from + static_cast<uint32_t>(shift);
+                const AllPlaces before, at, behind;
+                program.run({1, {groups * items, 1, 1}, {items, 1, 1}},
+                            Arguments().add(before.middle()).add(at.middle()).add(behind.middle()).add(start));
+                const std::string where = kernel + ' ' + std::to_string(start);
+                constexpr uint32_t down = static_cast<uint32_t>(-1);
+                before.expect_sums(start - moved, groups * items, static_cast<uint32_t>(-20), where, down);
+                at.expect_sums(start - moved, groups * items, 0, where, down);
+                behind.expect_sums(start - moved, groups * items, 7, where, down);
             }
     }
 }

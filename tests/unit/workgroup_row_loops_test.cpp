@@ -176,5 +176,36 @@ TEST(RowLoops, WithoutAnActiveLane_ReadNothingFarAway) {
     EXPECT_EQ(y, std::vector<int>(64, 7));
 }
 
+// One work-item for each part of the data, as in programs for processors: LLVM makes vectors along the part.
+constexpr const char* parts = R"(
+    kernel void parts(global double* x, global double* y, ulong n, double step) {
+        const ulong size = (n + get_global_size(0) - 1) / get_global_size(0);
+        const ulong begin = get_global_id(0) * size, end = min(begin + size, n);
+        for (ulong k = begin; k < end; ++k) {
+            double a = x[k], b = y[k];
+            for (int i = 0; i < 4; ++i) {
+                const double u = a + step * (b - a * b), v = b - step * (a * 0.3 - a * b);
+                a += step * (v - u * v);
+                b -= step * (u * 0.3 - u * v);
+            }
+            x[k] = a;
+            y[k] = b;
+        }
+    }
+    kernel void columns(global const float* x, global const float* y, global float* out, ulong n, float a) {
+        for (ulong k = 0; k < n; ++k)
+            out[k * n + get_global_id(0)] = a * x[k * n + get_global_id(0)] + y[k];
+    })";
+
+TEST(RowLoops, ThatWriteTheirRows_HaveNoLanesButVectors) {
+    Compiled program(parts, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("parts"), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U);
+    EXPECT_TRUE(has(program, "<8 x double>")) << program.optimised();
+    EXPECT_FALSE(has(program, "gather")) << program.optimised();
+    ASSERT_EQ(program.prepare("columns"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

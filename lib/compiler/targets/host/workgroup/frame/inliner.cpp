@@ -4,7 +4,9 @@
 #include "inliner.h"
 
 #include "arguments.h"
+#include "machine/retarget.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "uniform_calls.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -155,7 +157,7 @@ bool is_local_variable(const llvm::GlobalVariable& global) {
     return global.getAddressSpace() == local_address_space || global.hasAttribute("polder-local");
 }
 
-llvm::Error inline_callees(llvm::Function& function) {
+llvm::Error inline_callees(llvm::Function& function, Callees which) {
     CallGraph graph(function);
     size_t total = function.getInstructionCount();
     llvm::SmallPtrSet<llvm::CallBase*, 8> kept;
@@ -169,7 +171,8 @@ llvm::Error inline_callees(llvm::Function& function) {
                 calls.push_back(call);
         for (llvm::CallBase* call : calls) {
             llvm::Function* callee = defined_callee(*call);
-            if (work_item_function(*callee))
+            if (work_item_function(*callee) || runs_once(*call) ||
+                (which == Callees::own && callee->hasFnAttribute(builtin_attribute)))
                 continue;
             const bool needed = graph.depends_on_work_item(*callee);
             // The work-items of a sub-group have to be lanes, and lanes cannot call a function with vectors as parameters or result.

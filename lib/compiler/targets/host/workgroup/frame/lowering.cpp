@@ -6,6 +6,7 @@
 #include "inliner.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "uniform_calls.h"
 #include "usual_launches.h"
 
 #include <algorithm>
@@ -376,9 +377,13 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
                                kernel.getParamAttribute(parameter.getArgNo(), llvm::Attribute::ByVal));
     in_body.CreateRetVoid();
 
-    if (llvm::Error error = inline_callees(*function)) {
-        function->eraseFromParent();
-        return error;
+    for (const Callees which : {Callees::own, Callees::all}) {
+        if (llvm::Error error = inline_callees(*function, which)) {
+            function->eraseFromParent();
+            return error;
+        }
+        if (which == Callees::own)
+            call_once(*function);
     }
     const UsedFunctions used = lower_work_item_calls(*function, frame);
     const uint64_t local_bytes = lower_local_variables(*function, frame);

@@ -32,6 +32,7 @@
 #include <llvm/Transforms/Scalar/LoopRotation.h>
 #include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Scalar/MemCpyOptimizer.h>
+#include <llvm/Transforms/Scalar/MergedLoadStoreMotion.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Scalar/SimplifyCFG.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
@@ -68,6 +69,34 @@ struct ThreadPaths : llvm::PassInfoMixin<ThreadPaths> {
     }
 };
 
+// Whether a loop has a branch both of whose sides store, and then meet.
+bool has_stores_on_both_sides(const llvm::Function& function, const llvm::LoopInfo& loops) {
+    const auto stores = [](const llvm::Instruction& one) { return llvm::isa<llvm::StoreInst>(one); };
+    return llvm::any_of(function, [&](const llvm::BasicBlock& block) {
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block.getTerminator());
+        if (!branch || !branch->isConditional() || !loops.getLoopFor(&block))
+            return false;
+        const llvm::BasicBlock *const one = branch->getSuccessor(0), *const other = branch->getSuccessor(1);
+        return one->getSinglePredecessor() && other->getSinglePredecessor() && one->getSingleSuccessor() &&
+               one->getSingleSuccessor() == other->getSingleSuccessor() && llvm::any_of(*one, stores) &&
+               llvm::any_of(*other, stores);
+    });
+}
+
+// Both sides of a branch that store to one place, as a merge does, become one store of a chosen value. Later, moved instructions would hide it. The address
+// must be one instruction, so what both sides begin with is hoisted.
+struct JoinStores : llvm::PassInfoMixin<JoinStores> {
+    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+        if (!has_stores_on_both_sides(function, analyses.getResult<llvm::LoopAnalysis>(function)))
+            return llvm::PreservedAnalyses::all();
+        llvm::FunctionPassManager passes;
+        passes.addPass(llvm::SimplifyCFGPass(llvm::SimplifyCFGOptions().hoistCommonInsts(true)));
+        passes.addPass(llvm::MergedLoadStoreMotionPass());
+        passes.run(function, analyses);
+        return llvm::PreservedAnalyses::none();
+    }
+};
+
 void add_passes_after_unrolling(llvm::FunctionPassManager& passes) {
     passes.addPass(ShowNarrowComparisons());
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -89,6 +118,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     passes.addPass(llvm::EarlyCSEPass(true));
     passes.addPass(llvm::SimplifyCFGPass());
     passes.addPass(llvm::InstCombinePass());
+    passes.addPass(JoinStores());
     passes.addPass(llvm::MemCpyOptPass());
     passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
     passes.addPass(llvm::SimplifyCFGPass());

@@ -1,3 +1,5 @@
+// The code before a loop of lanes that asks whether the indices of all work-items stay in their range: one comparison for the bases of one root, with the
+// constants of all of them. Checks that are known to succeed in usual launches are left out.
 #include "index_checks.h"
 
 #include <algorithm>
@@ -45,6 +47,16 @@ llvm::Value* is_in_range(llvm::IRBuilder<>& at, llvm::Value& root, const Roots& 
     return at.CreateICmpULE(at.CreateSub(number, least), at.CreateSub(most, least));
 }
 
+// Whether a base of 32 bits minus any index below `count` is at least `least`, and the base, as its root plus a constant, is below 2^31.
+llvm::Value* stays_above(llvm::IRBuilder<>& at, llvm::Value& base, int64_t least, llvm::Value& count) {
+    const OffsetBase split = without_offset(base);
+    llvm::Value* const root = at.CreateSExtOrTrunc(at.CreateFreeze(split.root), at.getInt64Ty());
+    llvm::Value* const number = at.CreateAdd(root, llvm::ConstantInt::getSigned(at.getInt64Ty(), split.offset));
+    llvm::Value* const first = at.CreateAdd(&count, llvm::ConstantInt::getSigned(at.getInt64Ty(), least - 1));
+    return at.CreateAnd(at.CreateICmpSGE(number, first),
+                        at.CreateICmpSLT(number, llvm::ConstantInt::getSigned(at.getInt64Ty(), indices_end)));
+}
+
 }  // namespace
 
 llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::SmallBase> bases,
@@ -57,6 +69,10 @@ llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShape
         const auto& [base, may_be_negative, stride] = base_and_shape;
         if (is_surely_small(base_and_shape, count_max, layout))
             continue;
+        if (stride == -1) {
+            small = at.CreateAnd(small, stays_above(at, *base, may_be_negative ? -indices_end : 0, count));
+            continue;
+        }
         if (stride != 1) {  // so many steps may not fit at all
             llvm::Value* const steps = at.CreateMul(&count, at.getInt64(static_cast<uint64_t>(stride)));
             llvm::Value* const behind =

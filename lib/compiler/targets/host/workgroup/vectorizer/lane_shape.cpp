@@ -144,6 +144,10 @@ LaneShape LaneShapes::computed(llvm::BinaryOperator& operation) {
     case llvm::Instruction::URem:
     case llvm::Instruction::SRem: return divided(operation);
     case llvm::Instruction::And: return low_bits(operation);
+    case llvm::Instruction::Xor:
+        if (is_complement(operation))
+            return complement(operation);
+        [[fallthrough]];
     default: return all_uniform(*this, operation) ? uniform : is_guess() ? guessed(operation) : varying;
     }
 }
@@ -320,27 +324,59 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     const bool no_unsigned_wrap = is_or || op.hasNoUnsignedWrap();
     result.is_exact_signed = no_signed_wrap && left.is_exact_signed && right.is_exact_signed;
     result.is_exact_unsigned = no_unsigned_wrap && left.is_exact_unsigned && right.is_exact_unsigned;
-    if (is_sub && !is_guess())
+    const bool counts_down = is_sub && left.is_uniform();
+    if (is_sub && !counts_down && !is_guess())
         result.base = base_without(left.base, op.getOperand(1));
-    if (is_or || is_sub || is_guess())
+    if (is_or || (is_sub && !counts_down) || is_guess())
         return result;
 
-    // base + index: the loop's preheader can check that no lane wraps around.
+    // base + index, or a number minus both: the loop's preheader can check that no lane wraps around.
     const bool left_is_index = left.base != nullptr;
     llvm::Value* other = op.getOperand(left_is_index ? 1 : 0);
     llvm::Value* base = left_is_index ? left.base : right.base;
     if (!base || !loop_.isLoopInvariant(other))
         return result;
-    result.base = sum_of(*base, *other);
+    if (counts_down) {
+        result.base = difference(op, *other, *base);
+        if (!result.base)
+            return result;
+    } else {
+        result.base = sum_of(*base, *other);
+    }
     if (!op.getType()->isIntegerTy(32) || !is_read_as_number(op))
         return result;
     const bool may_be_negative = !is_extended_as_unsigned(op);
-    if (!assume_small(result.base, may_be_negative)) {
+    if (!assume_small(result.base, may_be_negative, result.stride < 0 ? -1 : 1)) {
         result.base = nullptr;
         return result;
     }
     result.is_exact_signed = true;
     result.is_exact_unsigned |= !may_be_negative;
+    return result;
+}
+
+// The base of `minuend` minus an index with `base`, of 32 bits.
+llvm::Value* LaneShapes::difference(llvm::Instruction& op, llvm::Value& minuend, llvm::Value& base) {
+    if (!op.getType()->isIntegerTy(32) || base.getType() != op.getType())
+        return nullptr;
+    llvm::Value*& made = bases_[&op];
+    if (!made) {
+        llvm::IRBuilder<> at(loop_.getLoopPreheader()->getTerminator());
+        const OffsetBase split = without_offset(base);
+        llvm::Value* const root = at.CreateSub(&minuend, split.root);
+        made = split.offset == 0 ? root : at.CreateAdd(root, llvm::ConstantInt::getSigned(op.getType(), -split.offset));
+    }
+    return made;
+}
+
+// LLVM writes `size - 1 - index` as the size plus the complement of the index, which is -1 - index.
+LaneShape LaneShapes::complement(llvm::BinaryOperator& op) {
+    const LaneShape value = of(op.getOperand(0));
+    if (!value.is_strided() || value.is_uniform())
+        return value;
+    LaneShape result = LaneShape::strided(-value.stride);
+    if (value.base && value.stride == 1 && !is_guess())
+        result.base = difference(op, *llvm::Constant::getAllOnesValue(op.getType()), *value.base);
     return result;
 }
 

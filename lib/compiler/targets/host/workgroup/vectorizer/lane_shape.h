@@ -90,7 +90,8 @@ public:
     struct SmallBase {
         llvm::Value* base = nullptr;
         bool may_be_negative = false;
-        int64_t stride = 1;  // others are positive, and their bases are not
+        int64_t stride =
+            1;  // -1: the index is subtracted from the base. Others are positive, and their bases are not negative
         friend bool operator==(const SmallBase&, const SmallBase&) = default;
     };
     [[nodiscard]] llvm::ArrayRef<SmallBase> assumed_small() const { return assumed_small_; }
@@ -123,6 +124,8 @@ private:
     LaneShape phi(llvm::PHINode& phi);
     [[nodiscard]] bool is_left_in_turns(const llvm::Value& value, const llvm::PHINode& node, unsigned depth = 3) const;
     LaneShape sum(llvm::BinaryOperator& sum);
+    LaneShape complement(llvm::BinaryOperator& op);
+    llvm::Value* difference(llvm::Instruction& op, llvm::Value& minuend, llvm::Value& base);
     LaneShape sum_above(llvm::BinaryOperator& sum, const LaneShape& value, llvm::Value* other);
     LaneShape with_base(LaneShape shape, llvm::BinaryOperator& operation, const LaneShape& value);
     LaneShape scaled(llvm::BinaryOperator& product);

@@ -5,6 +5,7 @@
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/PatternMatch.h>
 
 namespace polder::compiler::workgroup {
 
@@ -24,6 +25,7 @@ bool passes_step_on(const llvm::Instruction& instruction) {
     case llvm::Instruction::Trunc:
     case llvm::Instruction::Freeze:
     case llvm::Instruction::PHI: return instruction.getType()->isIntegerTy();
+    case llvm::Instruction::Xor: return is_complement(instruction);
     default: return false;
     }
 }
@@ -50,6 +52,11 @@ bool has_user(const llvm::Instruction& value, llvm::function_ref<bool(const llvm
 
 }  // namespace
 
+bool is_complement(const llvm::Instruction& value) {
+    return value.getType()->isIntegerTy() && value.getOpcode() == llvm::Instruction::Xor &&
+           llvm::PatternMatch::match(&value, llvm::PatternMatch::m_Not(llvm::PatternMatch::m_Value()));
+}
+
 bool is_extended_as_unsigned(const llvm::Instruction& value) {
     const auto is_extension = [](const llvm::Instruction& user) {
         const auto* const extension = llvm::dyn_cast<llvm::ZExtInst>(&user);
@@ -73,7 +80,7 @@ bool is_read_as_number(const llvm::Instruction& value) {
     // Shifts back and masks leave the step only in numbers of 64 bits. What is added to an exclusive or is a hash.
     const auto is_exclusive_or = [](const llvm::Value* operand) {
         const auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(operand);
-        return operation && operation->getOpcode() == llvm::Instruction::Xor;
+        return operation && operation->getOpcode() == llvm::Instruction::Xor && !is_complement(*operation);
     };
     const auto passes_on = [&](const llvm::Instruction& user) {
         const unsigned code = user.getOpcode();

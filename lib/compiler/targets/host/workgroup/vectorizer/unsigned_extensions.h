@@ -16,4 +16,7 @@ namespace polder::compiler::workgroup {
 // numbers are not: all that is computed from them wraps around. More than `values_max` values count as yes.
 [[nodiscard]] bool is_read_as_number(const llvm::Instruction& value);
 
+// Whether `value` is -1 minus its operand, written as an exclusive or with -1.
+[[nodiscard]] bool is_complement(const llvm::Instruction& value);
+
 }  // namespace polder::compiler::workgroup

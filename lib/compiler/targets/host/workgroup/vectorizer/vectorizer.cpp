@@ -12,6 +12,7 @@
 #include "lane_chains.h"
 #include "lane_cost.h"
 #include "lane_work.h"
+#include "own_rows.h"
 #include "passing_items.h"
 #include "plain_operations.h"
 #include "prepared_loop.h"
@@ -53,8 +54,7 @@ bool may_merge_across_others(const llvm::Loop& loop) {
            llvm::any_of(offsets, [](const auto& entry) { return !llvm::all_equal(entry.second); });
 }
 
-// Marks a loop as done. The rest of a loop that has lanes, and a loop for which lanes do not pay, are not vectorized by LLVM
-// either: its cost model underestimates gathers.
+// Marks a loop as done. The rest of a loop with lanes, and a loop for which lanes do not pay, LLVM leaves too: its cost model underestimates gathers.
 enum class LeftToLlvm : uint8_t { no, yes };
 void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
@@ -90,8 +90,7 @@ bool is_mostly_double(const llvm::Loop& loop) {
     return 4 * doubles > all;
 }
 
-// Lanes must gain this much more than explicit vectors save: the estimate counts a shuffle of bytes as one instruction, but it takes
-// several on processors without VBMI.
+// Lanes must gain this much more than explicit vectors save: a shuffle of bytes counts as one instruction, but takes several without VBMI.
 constexpr double least_gain = 1.1;
 
 // Whole vectors must take this part of the time of split ones: the estimates of both are right within a tenth. Without loops LLVM also cancels and
@@ -168,7 +167,8 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
     if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
-    const LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
+    LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
+    costs.one_by_one -= saved_by_own_rows(*plan, shapes, accesses, dominators, target, width, costs.one_by_one);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
     const double one_by_one = weight * costs.one_by_one / width, in_lanes = weight * costs.lanes / width;
