@@ -8,7 +8,7 @@
 namespace polder::compiler::workgroup::test {
 namespace {
 
-constexpr uint64_t items = 71;  // the last lanes are not full
+constexpr uint64_t odd_items = 71;  // the last lanes are not full
 
 std::string chosen(const std::string& type, const std::string& places, unsigned elements) {
     const std::string vector = type + std::to_string(elements), indices = places + std::to_string(elements);
@@ -33,13 +33,13 @@ void check(const std::string& type, const std::string& places) {
                     continue;
                 Compiled program(chosen(type, places, elements), processor);
                 ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
-                std::vector<T> in(items * elements), out(in.size());
+                std::vector<T> in(odd_items * elements), out(in.size());
                 std::vector<Place> at(in.size());
                 for (size_t i = 0; i < in.size(); ++i) {
                     in[i] = static_cast<T>(i * 7 + 3);
                     at[i] = static_cast<Place>(i * 2654435761U >> 7);
                 }
-                program.run({.global = {items, 1, 1}, .local = {16, 1, 1}},
+                program.run({.global = {odd_items, 1, 1}, .local = {16, 1, 1}},
                             Arguments().add(in.data()).add(at.data()).add(out.data()));
                 for (size_t i = 0; i < out.size(); ++i)
                     ASSERT_EQ(out[i], in[i / elements * elements + at[i] % elements])

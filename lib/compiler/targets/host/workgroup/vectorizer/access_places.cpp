@@ -17,13 +17,13 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr size_t values_max = 32;  // of a walk over operands
+constexpr size_t operands_max = 32;  // of a walk over operands
 
 using Visited = llvm::SmallPtrSet<const llvm::Value*, 16>;
 
 bool follows(const llvm::Loop& loop, const llvm::Value& value, Visited& visited) {
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (instruction == nullptr || !loop.contains(instruction) || visited.size() == values_max ||
+    if (instruction == nullptr || !loop.contains(instruction) || visited.size() == operands_max ||
         !visited.insert(instruction).second)
         return false;
     if (llvm::isa<llvm::PHINode>(instruction) && instruction->getParent() == loop.getHeader())
@@ -79,7 +79,7 @@ bool AccessPlaces::is_argument(const llvm::Value& value) {
 }
 
 bool AccessPlaces::is_from_arguments(const llvm::Value& value) {
-    unsigned steps = values_max;
+    unsigned steps = operands_max;
     return is_of_arguments(value, steps);
 }
 
