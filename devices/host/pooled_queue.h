@@ -23,7 +23,6 @@ public:
     // Drains the claimed queue on the calling thread.
     virtual void run_claimed() = 0;
 
-public:
     // A parallel task of the queue is open, and threads that wait for the queue may take part (WorkerPool::help_task_of).
     [[nodiscard]] bool wants_helpers() const { return wants_helpers_.load(std::memory_order_relaxed); }
     // While it exists, the calling thread spins until such a task is open. It counts as a participant, so that no worker is woken in its place, if it

@@ -95,7 +95,7 @@ bool collect(llvm::Value& value, const llvm::BasicBlock& entry, llvm::SmallVecto
 
 // Whether `value` is computed of ids, sizes, arguments and constants alone. `has_ids`: whether of ids at all.
 bool is_of_ids(const llvm::Value& value, const llvm::BasicBlock& entry, bool& has_ids, unsigned depth = 0) {
-    constexpr unsigned depth_max = 12;
+    constexpr unsigned steps_max = 12;
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
     if (!instruction || instruction->getParent() == &entry)
         return true;
@@ -106,7 +106,7 @@ bool is_of_ids(const llvm::Value& value, const llvm::BasicBlock& entry, bool& ha
                    which == WorkItemFunction::global_linear_id || which == WorkItemFunction::local_linear_id;
         return which && *which <= WorkItemFunction::local_linear_id;
     }
-    if (depth == depth_max || llvm::isa<llvm::PHINode>(instruction) || instruction->mayReadOrWriteMemory())
+    if (depth == steps_max || llvm::isa<llvm::PHINode>(instruction) || instruction->mayReadOrWriteMemory())
         return false;
     return llvm::all_of(instruction->operands(),
                         [&](const llvm::Use& operand) { return is_of_ids(*operand, entry, has_ids, depth + 1); });
