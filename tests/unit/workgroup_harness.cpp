@@ -13,6 +13,7 @@
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
+#include "targets/host/workgroup/vectorizer/parallel_accesses.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
@@ -106,6 +107,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
     llvm::PassBuilder builder(&machine);
     add_loop_alignment_pass(builder);
     add_loop_division_pass(builder);
+    add_parallel_access_pass(builder);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);

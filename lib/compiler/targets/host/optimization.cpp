@@ -34,6 +34,7 @@
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
+#include "targets/host/workgroup/vectorizer/parallel_accesses.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "uncalled_functions.h"
 #include "vector_division.h"
@@ -89,6 +90,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     if (lanes.loops == 0)
         add_branching_loops_pass(builder);
     workgroup::add_loop_division_pass(builder);
+    workgroup::add_parallel_access_pass(builder);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);
