@@ -4,13 +4,23 @@
 #include "long_block_scheduler.h"
 
 #include <algorithm>
+#include <llvm/Config/abi-breaking.h>
+#include <vector>
+
+// Classes of these headers have fewer members with NDEBUG. LLVM was built with it, unless it has the checks that change its ABI.
+#pragma push_macro("NDEBUG")
+#undef NDEBUG
+#if !LLVM_ENABLE_ABI_BREAKING_CHECKS
+#define NDEBUG
+#endif
 #include <llvm/CodeGen/MachineFunction.h>
+#include <llvm/CodeGen/MachineScheduler.h>
 #include <llvm/CodeGen/MacroFusion.h>
 #include <llvm/CodeGen/TargetInstrInfo.h>
 #include <llvm/CodeGen/TargetSchedule.h>
 #include <llvm/CodeGen/TargetSubtargetInfo.h>
 #include <llvm/Target/TargetMachine.h>
-#include <vector>
+#pragma pop_macro("NDEBUG")
 
 namespace polder::compiler {
 namespace {

@@ -7,7 +7,11 @@
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/CodeGen/MachineScheduler.h>
+
+namespace llvm {
+class ScheduleDAGInstrs;
+struct MachineSchedContext;
+}  // namespace llvm
 
 namespace polder::compiler {
 
