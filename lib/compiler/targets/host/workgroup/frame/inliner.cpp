@@ -7,17 +7,16 @@
 #include "machine/retarget.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 #include "uniform_calls.h"
+#include "variables.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/Dominators.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/Cloning.h>
-#include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace polder::compiler::workgroup {
 
@@ -46,15 +45,7 @@ void forget_restrict(llvm::Function& function) {
 void use_restrict(llvm::Function& function) {
     if (llvm::none_of(function.args(), [](const llvm::Argument& argument) { return argument.hasNoAliasAttr(); }))
         return;
-    llvm::SmallVector<llvm::AllocaInst*> variables;
-    for (llvm::Instruction& instruction : function.getEntryBlock())
-        if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
-            variable && llvm::isAllocaPromotable(variable))
-            variables.push_back(variable);
-    if (variables.empty())
-        return;
-    llvm::DominatorTree dominators(function);
-    llvm::PromoteMemToReg(variables, dominators);
+    promote_variables(function);
 }
 
 bool uses_local_variable(const llvm::Value& value) {

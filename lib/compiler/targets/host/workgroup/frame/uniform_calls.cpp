@@ -9,6 +9,7 @@
 #include "machine/retarget.h"
 #include "targets/host/workgroup/work_items/hoisting.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
+#include "variables.h"
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/STLExtras.h>
@@ -21,7 +22,6 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
-#include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace polder::compiler::workgroup {
 
@@ -64,19 +64,6 @@ private:
 
     llvm::DenseMap<const llvm::Function*, Kind> kinds_;
 };
-
-// Clang's variables, which hold the arguments, become values.
-void promote_variables(llvm::Function& function) {
-    llvm::SmallVector<llvm::AllocaInst*> variables;
-    for (llvm::Instruction& instruction : llvm::instructions(function))
-        if (auto* const variable = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
-            variable && llvm::isAllocaPromotable(variable))
-            variables.push_back(variable);
-    if (variables.empty())
-        return;
-    llvm::DominatorTree dominators(function);
-    llvm::PromoteMemToReg(variables, dominators);
-}
 
 // Collects in `chain`, operands first, what must move to `entry` before `value` can be used there. False when it cannot move.
 bool collect(llvm::Value& value, const llvm::BasicBlock& entry, llvm::SmallVectorImpl<llvm::Instruction*>& chain) {

@@ -10,16 +10,15 @@
 #include "lane_chains.h"
 
 #include "lane_cost.h"
+#include "own_scalar_evolution.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/frame/trip_counts.h"
 
 #include <algorithm>
-#include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -82,8 +81,7 @@ class Chains {
 public:
     Chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target, double part)
         : plan_(plan), target_(target), part_(part), function_(*plan.header->getParent()),
-          library_description_(function_.getParent()->getTargetTriple()), library_(library_description_, &function_),
-          assumptions_(function_), evolution_(function_, library_, assumptions_, dominators, *plan.loops) {}
+          own_(function_, dominators, *plan.loops) {}
 
     double all() {
         double sum = 0;
@@ -241,10 +239,8 @@ private:
     const LaneTarget& target_;
     const double part_;
     llvm::Function& function_;
-    llvm::TargetLibraryInfoImpl library_description_;
-    llvm::TargetLibraryInfo library_;
-    llvm::AssumptionCache assumptions_;
-    llvm::ScalarEvolution evolution_;
+    OwnScalarEvolution own_;
+    llvm::ScalarEvolution& evolution_ = own_.evolution;
 };
 
 }  // namespace

@@ -4,19 +4,17 @@
 
 #include "lane_cost.h"
 #include "lane_types.h"
+#include "own_scalar_evolution.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
-#include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/Module.h>
 
 namespace polder::compiler::workgroup {
 
@@ -26,9 +24,8 @@ class OwnRows {
 public:
     OwnRows(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, llvm::DominatorTree& dominators,
             const llvm::TargetTransformInfo& target)
-        : plan_(plan), shapes_(shapes), accesses_(accesses), target_(target), function_(*plan.header->getParent()),
-          library_description_(function_.getParent()->getTargetTriple()), library_(library_description_, &function_),
-          assumptions_(function_), evolution_(function_, library_, assumptions_, dominators, *plan.loops) {}
+        : plan_(plan), shapes_(shapes), accesses_(accesses), target_(target),
+          own_(*plan.header->getParent(), dominators, *plan.loops) {}
 
     double saved(const llvm::Loop& loop) {
         constexpr double overhead = 2;  // of one vector of LLVM's, in vectors: tests of places before, a rest behind
@@ -129,11 +126,8 @@ private:
     const LaneShapes& shapes_;
     LaneAccesses& accesses_;
     const llvm::TargetTransformInfo& target_;
-    llvm::Function& function_;
-    llvm::TargetLibraryInfoImpl library_description_;
-    llvm::TargetLibraryInfo library_;
-    llvm::AssumptionCache assumptions_;
-    llvm::ScalarEvolution evolution_;
+    OwnScalarEvolution own_;
+    llvm::ScalarEvolution& evolution_ = own_.evolution;
 };
 
 bool stores(const llvm::Loop& loop) {

@@ -107,17 +107,8 @@ private:
 };
 
 void remove_mark(const llvm::Loop& loop) {
-    llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
-    for (const llvm::MDOperand& property : llvm::drop_begin(loop.getLoopID()->operands())) {
-        const auto* const node = llvm::dyn_cast<llvm::MDNode>(property);
-        const auto* const name =
-            node && node->getNumOperands() ? llvm::dyn_cast<llvm::MDString>(node->getOperand(0)) : nullptr;
-        if (name == nullptr || name->getString() != "llvm.loop.parallel_accesses")
-            properties.push_back(property);
-    }
-    llvm::MDNode* const id = llvm::MDNode::getDistinct(loop.getHeader()->getContext(), properties);
-    id->replaceOperandWith(0, id);
-    loop.setLoopID(id);
+    loop.setLoopID(llvm::makePostTransformationMetadata(loop.getHeader()->getContext(), loop.getLoopID(),
+                                                        {"llvm.loop.parallel_accesses"}, {}));
 }
 
 struct ParallelAccesses : llvm::PassInfoMixin<ParallelAccesses> {

@@ -3,14 +3,13 @@
 
 #include "lane_cost.h"
 #include "lane_types.h"
+#include "own_scalar_evolution.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 
-#include <llvm/Analysis/AssumptionCache.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/OptimizationRemarkEmitter.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
-#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
@@ -33,9 +32,7 @@ public:
     RowLoops(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses, llvm::DominatorTree& dominators,
              const llvm::TargetTransformInfo& target)
         : plan_(plan), shapes_(shapes), accesses_(accesses), dominators_(dominators), target_(target),
-          function_(*plan.header->getParent()), library_description_(function_.getParent()->getTargetTriple()),
-          library_(library_description_, &function_), assumptions_(function_),
-          evolution_(function_, library_, assumptions_, dominators, *plan.loops) {}
+          function_(*plan.header->getParent()), own_(function_, dominators, *plan.loops) {}
 
     unsigned unroll() {
         llvm::SmallVector<llvm::Loop*> found;
@@ -119,7 +116,7 @@ private:
         options.SCEVExpansionBudget = cheap;
         llvm::OptimizationRemarkEmitter remarks(&function_);
         llvm::Loop* rest = nullptr;
-        const auto result = llvm::UnrollLoop(&loop, options, plan_.loops, &evolution_, &dominators_, &assumptions_,
+        const auto result = llvm::UnrollLoop(&loop, options, plan_.loops, &evolution_, &dominators_, &own_.assumptions,
                                              &target_, &remarks, /*PreserveLCSSA=*/true, &rest);
         if (rest != nullptr)  // it has few iterations, so the estimates leave it out
             llvm::addStringMetadataToLoop(rest, fallback_loop_tag, 1);
@@ -200,10 +197,8 @@ private:
     llvm::DominatorTree& dominators_;
     const llvm::TargetTransformInfo& target_;
     llvm::Function& function_;
-    llvm::TargetLibraryInfoImpl library_description_;
-    llvm::TargetLibraryInfo library_;
-    llvm::AssumptionCache assumptions_;
-    llvm::ScalarEvolution evolution_;
+    OwnScalarEvolution own_;
+    llvm::ScalarEvolution& evolution_ = own_.evolution;
     llvm::SmallPtrSet<const llvm::LoadInst*, 8> row_loads_;  // of one iteration
     std::map<std::pair<llvm::BasicBlock*, int64_t>, llvm::PHINode*> offsets_;  // by loop and step
 };

@@ -58,24 +58,15 @@ bool may_merge_across_others(const llvm::Loop& loop) {
 enum class LeftToLlvm : uint8_t { no, yes };
 void retire(llvm::Loop& loop, LeftToLlvm left) {
     llvm::LLVMContext& context = loop.getHeader()->getContext();
-    llvm::SmallVector<llvm::Metadata*, 4> properties{nullptr};
-    const bool is_parallel = left == LeftToLlvm::no || !may_merge_across_others(loop);
-    for (const llvm::MDOperand& property : llvm::drop_begin(loop.getLoopID()->operands())) {
-        const auto* node = llvm::dyn_cast<llvm::MDNode>(property);
-        const auto* name =
-            node && node->getNumOperands() ? llvm::dyn_cast<llvm::MDString>(node->getOperand(0)) : nullptr;
-        if (name && name->getString() == "llvm.loop.parallel_accesses" && !is_parallel)
-            continue;
-        if (!name || name->getString() != work_item_loop_tag)
-            properties.push_back(property);
-    }
+    llvm::SmallVector<llvm::StringRef, 2> removed{work_item_loop_tag};
+    if (left == LeftToLlvm::yes && may_merge_across_others(loop))
+        removed.push_back("llvm.loop.parallel_accesses");
+    llvm::SmallVector<llvm::MDNode*, 1> added;
     if (left == LeftToLlvm::no)
-        properties.push_back(llvm::MDNode::get(
+        added.push_back(llvm::MDNode::get(
             context, {llvm::MDString::get(context, "llvm.loop.isvectorized"),
                       llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1))}));
-    llvm::MDNode* id = llvm::MDNode::getDistinct(context, properties);
-    id->replaceOperandWith(0, id);
-    loop.setLoopID(id);
+    loop.setLoopID(llvm::makePostTransformationMetadata(context, loop.getLoopID(), removed, added));
 }
 
 // Whether doubles are so many that lanes should fill a register with them. A few of them, such as a product with a constant that is
