@@ -88,17 +88,15 @@ void HostQueue::wait_and_help(uint64_t value) {
     if (!pool_.may_execute_here() || WorkerPool::is_any_worker_here())
         return spinning_.wait([&] { return completed() >= value; }, [&] { sleep_until(value); });
     while (completed() < value) {
-        const uint64_t stack_bytes = stack_left();
-        HelperHere here(*this, stack_bytes);
+        HelperHere here(*this, stack_left());
         spinning_.wait([&] { return completed() >= value || wants_helpers(); },
                        [&] {
                            here.leave();
                            if (!wants_helpers())
                                sleep_until(value);
                        });
-        here.leave();
         if (wants_helpers())
-            pool_.help_task_of(*this, stack_bytes);
+            pool_.help_task_of(here);
     }
 }
 

@@ -29,22 +29,25 @@ public:
     // has enough stack left for most kernels.
     class HelperHere {
     public:
-        HelperHere(PooledQueue& queue, uint64_t stack_left) : queue_(stack_left > stack_bytes ? &queue : nullptr) {
-            if (queue_)
-                queue_->helpers_.fetch_add(1, std::memory_order_relaxed);
+        HelperHere(PooledQueue& awaited, uint64_t bytes)
+            : queue(awaited), stack_left(bytes), is_counted_(bytes > stack_bytes) {
+            if (is_counted_)
+                queue.helpers_.fetch_add(1, std::memory_order_relaxed);
         }
         HelperHere(const HelperHere&) = delete;
         HelperHere& operator=(const HelperHere&) = delete;
         ~HelperHere() { leave(); }
         void leave() {
-            if (queue_)
-                queue_->helpers_.fetch_sub(1, std::memory_order_relaxed);
-            queue_ = nullptr;
+            if (is_counted_)
+                queue.helpers_.fetch_sub(1, std::memory_order_relaxed);
+            is_counted_ = false;
         }
         static constexpr uint64_t stack_bytes = uint64_t{1} << 20;
+        PooledQueue& queue;
+        const uint64_t stack_left;
 
     private:
-        PooledQueue* queue_;
+        bool is_counted_;
     };
 
 private:

@@ -10,39 +10,11 @@
 #include <host/pool_registry.h>
 #include <host/processors.h>
 #include <host/short_lock.h>
-#include <host/spin_time.h>
-#include <host/worker_pool.h>
+#include <host/worker.h>
 #include <thread>
 #include <utility>
 
 namespace polder::devices {
-
-class Worker {
-public:
-    Worker(WorkerPool& owner, WorkerPlace where) : pool(owner), place(where), workspace(owner.local_memory()) {}
-
-    WorkerPool& pool;
-    const WorkerPlace place;
-    Parker parker;
-    SpinTime spinning;
-    Workspace workspace;
-    pthread_t thread{};
-    Worker* next_idle = nullptr;
-    // Guarded by the pool's mutex, as is the member before.
-    bool is_in_idle_list = false;
-    bool is_coming = true;  // it was woken or started, and has not looked for work since
-
-    static void* main(void* argument) {
-        auto& me = *static_cast<Worker*>(argument);
-        current = &me;
-        if (me.pool.options_.enter_thread)
-            me.pool.options_.enter_thread();
-        me.pool.work(me);
-        return nullptr;
-    }
-
-    [[gnu::tls_model("initial-exec")]] static constinit thread_local Worker* current;
-};
 
 [[gnu::tls_model("initial-exec")]] constinit thread_local Worker* Worker::current = nullptr;
 [[gnu::tls_model("initial-exec")]] constinit thread_local WorkerPool* WorkerPool::left_behind_here_ = nullptr;
@@ -325,13 +297,6 @@ void WorkerPool::forget(PooledQueue& queue) {
     ready_count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-ParallelTask* WorkerPool::joinable_task() {
-    for (ParallelTask* task = open_tasks_; task; task = task->next_open)
-        if (task->participants() + 1 < task->threads_max() && task->has_work())
-            return task;
-    return nullptr;
-}
-
 void WorkerPool::work(Worker& me) {
     for (;;) {
         PooledQueue* queue = nullptr;
@@ -373,99 +338,6 @@ void WorkerPool::work(Worker& me) {
             me.parker.park();
         }
     }
-}
-
-// How many more workers the open tasks need, without threads that wait for a task's queue.
-uint32_t WorkerPool::wanted_participants() const {
-    uint32_t wanted = 0;
-    for (const ParallelTask* task = open_tasks_; task; task = task->next_open) {
-        uint32_t present = task->participants() + 1;
-        if (task->queue() != nullptr && task->stack_bytes() < PooledQueue::HelperHere::stack_bytes)
-            present += task->queue()->helpers_.load(std::memory_order_relaxed);
-        if (present < task->threads_max() && task->has_work())
-            wanted += task->threads_max() - present;
-    }
-    return wanted;
-}
-
-// Wakes up to two more workers for the open tasks; they do the same, so that many are woken in few steps.
-void WorkerPool::invite() {
-    Worker* workers[2] = {};
-    {
-        ShortLock lock(mutex_);
-        const uint32_t wanted = wanted_participants();
-        for (Worker*& worker : workers)
-            if (coming_ < wanted)
-                worker = wanted_worker();
-    }
-    for (Worker* const worker : workers)
-        if (worker)
-            worker->parker.wake();
-}
-
-ParallelTask* WorkerPool::joinable_task_of(const PooledQueue& queue, uint64_t stack_left) {
-    for (ParallelTask* task = open_tasks_; task; task = task->next_open)
-        if (task->queue() == &queue && task->participants() + 1 < task->threads_max() && task->has_work() &&
-            task->stack_bytes() < stack_left)
-            return task;
-    return nullptr;
-}
-
-void WorkerPool::help_task_of(PooledQueue& queue, uint64_t stack_left) {
-    ParallelTask* task = nullptr;
-    std::unique_ptr<Workspace> workspace;
-    {
-        ShortLock lock(mutex_);
-        task = joinable_task_of(queue, stack_left);
-        if (!task) {
-            queue.wants_helpers_.store(false, std::memory_order_relaxed);
-            return;
-        }
-        task->join();
-        if (!helpers_workspaces_.empty()) {
-            workspace = std::move(helpers_workspaces_.back());
-            helpers_workspaces_.pop_back();
-        }
-    }
-    if (!workspace)
-        workspace = std::make_unique<Workspace>(local_memory());
-    const bool cannot_help = !task->work(*workspace, place_of(sched_getcpu()), nullptr) && task->has_work();
-    task->leave();
-    ShortLock lock(mutex_);
-    helpers_workspaces_.push_back(std::move(workspace));
-    if (cannot_help)  // no memory for the workspace
-        queue.wants_helpers_.store(false, std::memory_order_relaxed);
-}
-
-void WorkerPool::close(ParallelTask& task) {
-    {
-        ShortLock lock(mutex_);
-        if (task.queue() != nullptr)
-            task.queue()->wants_helpers_.store(false, std::memory_order_relaxed);
-        ParallelTask** link = &open_tasks_;
-        while (*link != &task)
-            link = &(*link)->next_open;
-        *link = task.next_open;
-    }
-    task.wait_for_participants();
-}
-
-ParallelTask::Place WorkerPool::place_of(int cpu) const {
-    const auto number = static_cast<uint32_t>(std::max(cpu, 0));
-    return {number < ranks_.size() ? ranks_[number] : number % width(), width()};
-}
-
-void WorkerPool::run(ParallelTask& task, Workspace& workspace) {
-    {
-        ShortLock lock(mutex_);
-        task.next_open = open_tasks_;
-        open_tasks_ = &task;
-        if (task.queue() != nullptr)
-            task.queue()->wants_helpers_.store(true, std::memory_order_relaxed);
-    }
-    invite();
-    task.work(workspace, place_of(sched_getcpu()), nullptr);
-    close(task);
 }
 
 void WorkerPool::begin_blocking() {

@@ -71,8 +71,9 @@ public:
     void forget(PooledQueue& queue);
     // Executes all of `task`, together with other workers as far as they are free.
     void run(ParallelTask& task, Workspace& workspace);
-    // Takes part in a parallel task of `queue`, if one is open. The calling thread waits for the queue, is no worker, and has so much stack left.
-    void help_task_of(PooledQueue& queue, uint64_t stack_left);
+    // Takes part in a parallel task of the queue, if one is open. The calling thread, which is no worker, leaves `here` when it has joined the task, so
+    // that no worker joins in its place.
+    void help_task_of(PooledQueue::HelperHere& here);
     // Where a thread that runs on this processor begins in parallel tasks.
     [[nodiscard]] ParallelTask::Place place_of(int cpu) const;
 
@@ -117,6 +118,7 @@ private:
     static void drain_left_behind_pools();
     void begin_blocking();
     void end_blocking();
+    static uint32_t workers_wanted_by(const ParallelTask& task);
     [[nodiscard]] uint32_t wanted_participants() const POLDER_REQUIRES(mutex_);
     void invite();
     void close(ParallelTask& task);

@@ -196,8 +196,7 @@ TEST(WorkerPool, AThreadThatWaitsTakesPartInPlaceOfAWorker) {
     WorkerPool pool{{.thread_name = "test", .places = {{}, {}}}};
     AnyQueue queue;
     TwoAtOnce all;
-    constexpr uint64_t stack_bytes = uint64_t{2} << 20;
-    PooledQueue::HelperHere here(queue, stack_bytes);
+    PooledQueue::HelperHere here(queue, uint64_t{2} << 20);
     std::thread owner([&] {
         Workspace workspace(heap_local_memory());
         ParallelTask task({.units = {0, 2}, .threads_max = 2, .queue = &queue}, &all, TwoAtOnce::run);
@@ -205,8 +204,7 @@ TEST(WorkerPool, AThreadThatWaitsTakesPartInPlaceOfAWorker) {
     });
     while (!queue.wants_helpers())
         std::this_thread::yield();
-    here.leave();
-    pool.help_task_of(queue, stack_bytes);
+    pool.help_task_of(here);
     owner.join();
     EXPECT_EQ(all.alone, 0);
     EXPECT_EQ(all.on_workers, 0);
@@ -227,7 +225,7 @@ TEST(WorkerPool, AThreadWithLittleStackLeavesTheTaskToWorkers) {
     });
     while (all.begun < 1)
         std::this_thread::yield();
-    pool.help_task_of(queue, stack_bytes);
+    pool.help_task_of(here);
     owner.join();
     EXPECT_EQ(all.alone, 0);
     EXPECT_EQ(all.on_workers, 1);
