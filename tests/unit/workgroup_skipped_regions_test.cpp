@@ -163,6 +163,33 @@ TEST(SkippedRegions, OfASwitchHaveTheResultsOfEachArm) {
         }
 }
 
+// A switch over a number of each work-item. Nearly all arms have some lane, so that questions cost more than they save, above all those about several arms.
+TEST(SkippedRegions, AreNotShortArmsOfASwitchOfEachLane) {
+    for (const std::string processor : {processor_with_512_bits, "x86-64-v2"}) {
+        Compiled program(R"(
+            kernel void k(global const int* ops, global const float* a, global const float* b, global float* c) {
+                const int i = get_global_id(0);
+                const float x = a[i], y = b[i];
+                float r;
+                switch (ops[i]) {
+                case 0: r = x + y; break;
+                case 1: r = x / y + 3; break;
+                case 2: r = x * y; break;
+                case 3: r = x / y - sqrt(y); break;
+                case 4: r = fmin(x, y) / (x + 1); break;
+                case 5: r = sqrt(x) / y; break;
+                case 6: r = fabs(x - y); break;
+                default: r = 0; break;
+                }
+                c[i] = r;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+        EXPECT_FALSE(has(program, "\nif.some")) << program.optimised();
+    }
+}
+
 // Arms that end with `return`, of which the work-items of a vector take one or several.
 constexpr auto returning_arms = R"(
     kernel void k(global const int* restrict kinds, global const float* restrict in, global float* restrict out, int count) {

@@ -59,6 +59,52 @@ bool is_long(const llvm::BasicBlock& block, const LaneShapes& shapes, unsigned l
     return length_of(block, shapes, lanes) >= long_body;
 }
 
+// The number that a comparison with a constant looks at; null for other conditions. LowerSwitch subtracts the beginning of a range of numbers.
+const llvm::Value* compared_number(const llvm::Value& condition) {
+    const auto* const comparison = llvm::dyn_cast<llvm::ICmpInst>(&condition);
+    if (comparison == nullptr || !llvm::isa<llvm::ConstantInt>(comparison->getOperand(1)))
+        return nullptr;
+    const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(comparison->getOperand(0));
+    const bool is_moved =
+        sum && sum->getOpcode() == llvm::Instruction::Add && llvm::isa<llvm::ConstantInt>(sum->getOperand(1));
+    return is_moved ? sum->getOperand(0) : comparison->getOperand(0);
+}
+
+// The number of each lane over which there is a switch, where the branch is one of it: three branches or more compare it with constants. Else null.
+const llvm::Value* number_of_switch(const llvm::BranchInst& branch, const LaneShapes& shapes) {
+    constexpr unsigned comparisons_min = 3;
+    const llvm::Value* const number =
+        shapes.of(branch.getCondition()).is_uniform() ? nullptr : compared_number(*branch.getCondition());
+    if (number == nullptr)
+        return nullptr;
+    unsigned comparisons = 0;
+    const auto count = [&](const llvm::Value& value) {
+        for (const llvm::User* user : value.users())
+            if (llvm::isa<llvm::ICmpInst>(user) && compared_number(*user) == number &&
+                llvm::any_of(user->users(), [](const llvm::User* its) { return llvm::isa<llvm::BranchInst>(its); }))
+                ++comparisons;
+    };
+    count(*number);
+    for (const llvm::User* user : number->users())
+        if (llvm::isa<llvm::BinaryOperator>(user))
+            count(*user);
+    return comparisons >= comparisons_min ? number : nullptr;
+}
+
+// Whether a side of the branch, of this length, is long enough. Where lanes choose among the arms of a switch, no processor predicts which arms no lane takes: the
+// question costs about 20 cycles whenever it guesses wrong, and a side with several arms is hardly ever empty.
+bool is_long_side(const llvm::BranchInst& branch, const BlockSet& blocks, unsigned length, const LaneShapes& shapes) {
+    constexpr unsigned long_arm = 96;
+    const llvm::Value* const number = length >= long_body ? number_of_switch(branch, shapes) : nullptr;
+    if (number == nullptr)
+        return length >= long_body;
+    const auto has_arms = [&](const llvm::BasicBlock* block) {
+        const auto* const its = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+        return its && its->isConditional() && compared_number(*its->getCondition()) == number;
+    };
+    return length >= long_arm && llvm::none_of(blocks, has_arms);
+}
+
 bool has_access_in(const llvm::BasicBlock& block) {
     return llvm::any_of(block, [](const llvm::Instruction& instruction) {
         return llvm::getLoadStorePointerOperand(&instruction) != nullptr;
@@ -186,7 +232,8 @@ std::optional<SkippedRegion> side_worth_skipping(llvm::ArrayRef<llvm::BasicBlock
         return std::nullopt;
     if (region.blocks.size() == 1 && is_worth_skipping(*begin, plan, shapes, lanes))
         return std::nullopt;  // it has a branch of its own
-    return length_of(region.blocks, shapes, lanes) >= long_body ? std::optional(region) : std::nullopt;
+    const unsigned length = length_of(region.blocks, shapes, lanes);
+    return is_long_side(*branch, region.blocks, length, shapes) ? std::optional(region) : std::nullopt;
 }
 
 SkippingBranch::SkippingBranch(llvm::IRBuilder<>& at, llvm::Value* any)
