@@ -6,6 +6,7 @@
 #include "analyses.h"
 #include "byte_copies.h"
 #include "counter_widths.h"
+#include "folded_iterations.h"
 #include "invariant_places.h"
 #include "narrow_counters.h"
 #include "natural_loops.h"
@@ -139,6 +140,7 @@ llvm::FunctionPassManager scalar_pipeline() {
     small.addPass(KeepWarpLoops());
     small.addPass(MoveInvariantPlaces());
     small.addPass(UnrollForPrivateArrays());
+    small.addPass(FoldIterations());
     small.addPass(KeepSearchLoops());
     small.addPass(llvm::LoopFullUnrollPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(small)));
