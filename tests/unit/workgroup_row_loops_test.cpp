@@ -135,6 +135,101 @@ TEST(RowLoops, OfElementsOfEachSize_AreRight) {
     expect_right_rows<double>("double");  // whole numbers of less than 53 bits
 }
 
+// Each lane writes a row of its own from a private array: four words at once.
+constexpr const char* written_rows = R"(
+    kernel void k(global const uint* in, global uint* out, int n, int width) {
+        uint own[41];
+        const int i = get_global_id(0);
+        for (int j = 0; j < 41; ++j) own[j] = in[(7 * i + j) & 63];
+        for (int j = 1; j < n; ++j) own[j % 41] += own[(j * 5) % 41];
+        for (int j = 0; j < n; ++j) out[i * width + j] = own[j];
+    })";
+
+TEST(RowLoops, ThatWriteWhatIsPrivate_StoreFourWordsAtOnce) {
+    for (const auto& [processor, lanes] :
+         {std::pair{processor_with_512_bits, 16U}, std::pair{processor_with_256_bits, 8U}}) {
+        Compiled program(written_rows, processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_GE(count(program, "store <4 x i32>"), lanes) << program.optimised();
+    }
+}
+
+TEST(RowLoops, ThatWriteTheirRows_AreRight) {
+    constexpr size_t items = 70, own_size = 41, in_size = 64;
+    std::vector<uint32_t> in(in_size);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<uint32_t>(i * 2654435761U);
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(written_rows, processor);
+        for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const int rounds : {0, 1, 3, 4, 5, 18, 41})
+                for (const int width : {41, 44, 8}) {
+                    if (rounds > width)
+                        continue;  // rows of neighbours would meet
+                    std::vector<uint32_t> out(items * 44 + 4, 9), expected(out);
+                    for (size_t i = 0; i < items; ++i) {
+                        uint32_t own[own_size];
+                        for (size_t j = 0; j < own_size; ++j)
+                            own[j] = in[(7 * i + j) % in_size];
+                        for (size_t j = 1; j < static_cast<size_t>(rounds); ++j)
+                            own[j % own_size] += own[j * 5 % own_size];
+                        for (size_t j = 0; j < static_cast<size_t>(rounds); ++j)
+                            expected[i * static_cast<size_t>(width) + j] = own[j];
+                    }
+                    for (const uint64_t local : {uint64_t{1}, uint64_t{33}, uint64_t{64}}) {
+                        std::ranges::fill(out, 9U);
+                        program.run({1, {items, 1, 1}, {local, 1, 1}},
+                                    Arguments().add(in.data()).add(out.data()).add(rounds).add(width));
+                        EXPECT_EQ(out, expected)
+                            << processor << ", " << rounds << " rounds, width " << width << ", local size " << local;
+                    }
+                }
+        }
+    }
+}
+
+// An iteration reads what the one before has written, and backwards rows.
+TEST(RowLoops, ThatReadTheRowsThatTheyWrite_AreRight) {
+    constexpr size_t items = 70, width = 40;
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(R"(
+            kernel void k(global uint* out, global uint* back, int n) {
+                uint own[40];
+                const int i = get_global_id(0);
+                for (int j = 0; j < 40; ++j) own[j] = i * 3 + j;
+                for (int j = 1; j < n; ++j) own[(j * 7) % 40] ^= own[j] * 5;
+                for (int j = 1; j < n; ++j) out[i * 40 + j] = out[i * 40 + j - 1] * 3 + own[j];
+                for (int j = n - 1; j >= 0; --j) back[i * 40 + j] = own[j];
+            })",
+                         processor);
+        for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible}) {
+            ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const int rounds : {0, 1, 5, 40}) {
+                std::vector<uint32_t> out(items * width, 9), back(out), right(out), right_back(out);
+                for (size_t i = 0; i < items; ++i) {
+                    uint32_t own[width];
+                    for (size_t j = 0; j < width; ++j)
+                        own[j] = static_cast<uint32_t>(i * 3 + j);
+                    for (size_t j = 1; j < static_cast<size_t>(rounds); ++j)
+                        own[j * 7 % width] ^= own[j] * 5;
+                    for (size_t j = 1; j < static_cast<size_t>(rounds); ++j)
+                        right[i * width + j] = right[i * width + j - 1] * 3 + own[j];
+                    for (size_t j = 0; j < static_cast<size_t>(rounds); ++j)
+                        right_back[i * width + j] = own[j];
+                }
+                program.run({1, {items, 1, 1}, {35, 1, 1}}, Arguments().add(out.data()).add(back.data()).add(rounds));
+                EXPECT_EQ(out, right) << processor << ", " << rounds << " rounds";
+                EXPECT_EQ(back, right_back) << processor << ", " << rounds << " rounds";
+            }
+        }
+    }
+}
+
 // No work-item has a row: the loop runs once, for no lane, and reads what may be read.
 TEST(RowLoops, WithoutAnActiveLane_ReadNothing) {
     Compiled program(R"(

@@ -43,6 +43,23 @@ TEST(Scatters, OfStructuresOfParts_AreScattersOfNumbers) {
     }
 }
 
+// Four words are one store of each lane: the vectors of the words exchange them.
+TEST(Scatters, OfFourWords_AreAStoreOfEachLane) {
+    for (const auto& [processor, lanes] : {std::pair{processor_with_512_bits, 16U},
+                                           std::pair{processor_with_256_bits, 8U}, std::pair{"x86-64-v2", 4U}}) {
+        Compiled program(R"(
+            kernel void k(global float* out, global const int* at, float x) {
+                int i = get_global_id(0);
+                global float* to = out + 4 * at[i];
+                to[0] = i; to[1] = i * x; to[2] = i + x; to[3] = x - i;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        EXPECT_GE(count(program, "store <4 x float>"), lanes) << program.optimised();
+        EXPECT_FALSE(has(program, "masked.scatter") || has(program, "store i64")) << program.optimised();
+    }
+}
+
 constexpr Lanes both_ways[] = {Lanes::none, Lanes::wherever_possible};
 
 // Three elements, in this order and the other, where some work-items store nothing.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/Analysis/CaptureTracking.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Module.h>
 
@@ -14,6 +15,24 @@ namespace {
 // In the lanes' copies of a private array, which may be interleaved, elements side by side in one copy are not side by side in memory.
 bool is_private(const llvm::Instruction& access) {
     return llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(llvm::getLoadStorePointerOperand(&access), 0));
+}
+
+// Whether the stores and what is between them only access places that cannot be the same: between are loads of private variables whose addresses nothing
+// else knows, and the stores are to memory that the kernel was given. `first`: the first of the stores in the block.
+bool has_private_loads_between(const llvm::Instruction& first, llvm::ArrayRef<PlacedAccess> stores) {
+    const llvm::Value* const stored = llvm::getUnderlyingObject(llvm::getLoadStorePointerOperand(&first), 0);
+    if (!llvm::isa<llvm::Argument, llvm::LoadInst>(stored))
+        return false;
+    size_t left = stores.size();
+    for (const llvm::Instruction* at = &first; at != nullptr; at = at->getNextNode()) {
+        if (llvm::any_of(stores, [&](const PlacedAccess& store) { return store.access == at; })) {
+            if (--left == 0)
+                return true;
+        } else if (at->mayReadOrWriteMemory() && !is_load_of_private(*at)) {
+            return false;
+        }
+    }
+    return false;
 }
 
 // How many of the loads, from the first one on, are of adjacent elements that one lane can load at once.
@@ -31,6 +50,15 @@ size_t length_of_structure(llvm::ArrayRef<PlacedAccess> loads) {
 }
 
 }  // namespace
+
+bool is_load_of_private(const llvm::Instruction& instruction) {
+    if (instruction.hasMetadata(llvm::LLVMContext::MD_invariant_load))
+        return true;
+    if (!llvm::isa<llvm::LoadInst>(instruction) || !is_simple_access(instruction))
+        return false;
+    const llvm::Value* const variable = llvm::getUnderlyingObject(llvm::getLoadStorePointerOperand(&instruction), 0);
+    return llvm::isa<llvm::AllocaInst>(variable) && !llvm::PointerMayBeCaptured(variable, /*ReturnCaptures=*/true);
+}
 
 Place place_of(const llvm::Instruction& access) {
     const llvm::DataLayout& layout = access.getDataLayout();
@@ -97,29 +125,37 @@ llvm::SmallVector<llvm::LoadInst*, lane_structure_max> BlockAccesses::structure_
     return run;
 }
 
-// Whether the stores are of adjacent elements, without another access between them.
+// Whether the stores are of adjacent elements, without another access between them that may meet them.
 bool BlockAccesses::are_one_number(llvm::ArrayRef<PlacedAccess> stores, int64_t bytes) const {
+    constexpr size_t between_max = 8;
     size_t earliest = SIZE_MAX, latest = 0;
+    const llvm::Instruction* first = nullptr;
     for (const auto& [place, store] : llvm::enumerate(stores)) {
         if (store.offset != stores.front().offset + static_cast<int64_t>(place) * bytes)
             return false;
-        earliest = std::min(earliest, number_of(*store.access));
-        latest = std::max(latest, number_of(*store.access));
+        const size_t number = number_of(*store.access);
+        if (number < earliest)
+            first = store.access;
+        earliest = std::min(earliest, number);
+        latest = std::max(latest, number);
     }
-    return latest - earliest + 1 == stores.size();
+    const size_t others = latest - earliest + 1 - stores.size();
+    return others == 0 || (others <= between_max && has_private_loads_between(*first, stores));
 }
 
 // How many of the stores, from the first one on, are one number; 1 when no two are. The longest number that is possible is taken.
 size_t BlockAccesses::length_of_number(llvm::ArrayRef<PlacedAccess> stores) const {
-    constexpr int64_t longest_bytes = 8, shortest_bytes = 2;
+    // Vectors of 16 bytes are made of words: smaller elements would take more shuffles than stores are saved.
+    constexpr int64_t longest_bytes = 16, shortest_bytes = 2, word_bytes = 4;
     const llvm::DataLayout& layout = stores.front().access->getDataLayout();
     llvm::Type* const type = llvm::getLoadStoreType(stores.front().access);
     if (type->isVectorTy() || type->isPointerTy() || !layout.typeSizeEqualsStoreSize(type))
         return 1;
     const auto bytes = static_cast<int64_t>(layout.getTypeStoreSize(type).getFixedValue());
     for (int64_t size = longest_bytes; size >= shortest_bytes && size > bytes; size /= 2)
-        if (const auto count = static_cast<size_t>(size / bytes);
-            size % bytes == 0 && count <= stores.size() && are_one_number(stores.take_front(count), bytes))
+        if (const auto count = static_cast<size_t>(size / bytes); size % bytes == 0 && count <= stores.size() &&
+                                                                  (size < longest_bytes || bytes >= word_bytes) &&
+                                                                  are_one_number(stores.take_front(count), bytes))
             return count;
     return 1;
 }

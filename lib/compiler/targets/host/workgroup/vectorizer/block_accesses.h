@@ -19,6 +19,9 @@ struct Place {
 // A load or store that is neither atomic nor volatile.
 [[nodiscard]] bool is_simple_access(const llvm::Instruction& access);
 
+// Whether it loads from a private variable whose address is known nowhere else, so that no store to the memory of buffers changes it, or what no store changes.
+[[nodiscard]] bool is_load_of_private(const llvm::Instruction& instruction);
+
 struct PlacedAccess {
     int64_t offset = 0;  // in bytes from their common base
     llvm::Instruction* access = nullptr;
@@ -36,8 +39,8 @@ public:
     // The loads of adjacent elements that one lane can load at once, sorted by address. `load` is one of them, perhaps the only one.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) const;
 
-    // The stores of adjacent elements that together fill a number of 16, 32 or 64 bits, sorted by address, when no other access is between them. `store`
-    // is one of them, perhaps the only one. No store is in two such groups.
+    // The stores of adjacent elements that together fill a number of 16, 32 or 64 bits, or a vector of 128, sorted by address, when no other access that may
+    // meet them is between them. `store` is one of them, perhaps the only one. No store is in two such groups.
     [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store) const;
 
 private:

@@ -50,7 +50,7 @@ bool is_changed_apart(llvm::StoreInst& store, const LaneShapes& shapes, LaneAcce
     return store.isSimple() && type->isIntegerTy() && type->getIntegerBitWidth() < least_gathered_bits &&
            llvm::isPowerOf2_32(type->getIntegerBitWidth()) && type->getIntegerBitWidth() >= 8 &&
            !shapes.of(store.getPointerOperand()).is_strided() && !accesses.of(store) &&
-           accesses.elements_stored_with(store) == 1 &&
+           accesses.elements_stored_with(store, LaneAccesses::Stored::some_lanes) == 1 &&
            !llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store.getPointerOperand(), 0));
 }
 

@@ -66,6 +66,31 @@ unsigned elements_of_each(llvm::ArrayRef<llvm::Value*> values, unsigned lanes) {
     return llvm::cast<llvm::FixedVectorType>(values.front()->getType())->getNumElements() / lanes;
 }
 
+// Of n = 2 or 4 vectors, the parts of n elements are the rows of a square: the rows of the results are its columns. No element leaves its part of the
+// register, and processors are quick at such shuffles.
+llvm::SmallVector<llvm::Value*, lane_structure_max> exchanged(llvm::IRBuilder<>& builder,
+                                                              llvm::ArrayRef<llvm::Value*> vectors) {
+    const auto elements = static_cast<unsigned>(vectors.size());
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(vectors.front()->getType())->getNumElements();
+    const auto exchange = [&](llvm::Value* low, llvm::Value* high, unsigned begin, unsigned size) {
+        llvm::SmallVector<int> places;
+        for (unsigned structure = 0; structure < lanes; structure += elements)
+            for (unsigned place = 0; place < elements; ++place) {
+                const unsigned from = structure + begin + place / (2 * size) * size + place % size;
+                places.push_back(static_cast<int>(place / size % 2 == 0 ? from : lanes + from));
+            }
+        return builder.CreateShuffleVector(low, high, places);
+    };
+    if (elements == 2)
+        return {exchange(vectors[0], vectors[1], 0, 1), exchange(vectors[0], vectors[1], 1, 1)};
+    llvm::SmallVector<llvm::Value*, lane_structure_max> halves;
+    for (const unsigned pair : {0U, 2U})
+        for (const unsigned begin : {0U, 2U})
+            halves.push_back(exchange(vectors[pair], vectors[pair + 1], begin, 1));
+    return {exchange(halves[0], halves[2], 0, 2), exchange(halves[0], halves[2], 2, 2),
+            exchange(halves[1], halves[3], 0, 2), exchange(halves[1], halves[3], 2, 2)};
+}
+
 }  // namespace
 
 const BlockAccesses& LaneAccesses::block_of(llvm::BasicBlock& block) {
@@ -135,8 +160,15 @@ bool LaneAccesses::is_stored_apart(llvm::StoreInst& store) {
     return !access || (access->step > 1 && !access->is_whole_group());
 }
 
-llvm::SmallVector<llvm::StoreInst*, 8> LaneAccesses::number_with(llvm::StoreInst& store) {
+llvm::SmallVector<llvm::StoreInst*, 8> LaneAccesses::number_with(llvm::StoreInst& store, Stored lanes) {
+    constexpr uint64_t scattered_bytes_max = 8;
     auto number = block_of(*store.getParent()).number_with(store);
+    const uint64_t bytes = store.getDataLayout().getTypeStoreSize(store.getValueOperand()->getType()).getFixedValue();
+    if (number.size() * bytes > scattered_bytes_max && (lanes == Stored::some_lanes || lanes_ < lane_structure_max)) {
+        const size_t half = number.size() / 2;
+        const bool is_in_first = llvm::is_contained(llvm::ArrayRef(number).take_front(half), &store);
+        number = {number.begin() + (is_in_first ? 0 : half), number.end() - (is_in_first ? half : 0)};
+    }
     const auto is_in_row = [&](llvm::StoreInst& one) {
         const std::optional<LaneAccess> access = of(one);
         return access && access->gaps_take_mask;
@@ -284,36 +316,29 @@ llvm::Value* load_with_step(llvm::IRBuilder<>& builder, llvm::LoadInst& load, co
     return moved(llvm::concatenateVectors(builder, parts));
 }
 
-// The first vector has the structures of the lanes 0, n, 2n, ..., the next one those of the lanes 1, n + 1, ... Then pairs of these vectors
-// exchange elements. No element leaves the part of the register where its structure is, and processors are quick at such shuffles.
+// The first vector has the structures of the lanes 0, n, 2n, ..., the next one those of the lanes 1, n + 1, ... Then the vectors exchange elements.
 llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
                                                                llvm::ArrayRef<llvm::Value*> structures) {
     const unsigned elements = llvm::cast<llvm::FixedVectorType>(structures.front()->getType())->getNumElements();
-    const auto lanes = static_cast<unsigned>(structures.size());
     llvm::SmallVector<llvm::Value*, lane_structure_max> vectors;
     for (unsigned first = 0; first < elements; ++first) {
         llvm::SmallVector<llvm::Value*> every_nth;
-        for (unsigned lane = first; lane < lanes; lane += elements)
+        for (size_t lane = first; lane < structures.size(); lane += elements)
             every_nth.push_back(structures[lane]);
         vectors.push_back(llvm::concatenateVectors(builder, every_nth));
     }
-    const auto exchange = [&](llvm::Value* low, llvm::Value* high, unsigned begin, unsigned size) {
-        llvm::SmallVector<int> places;
-        for (unsigned structure = 0; structure < lanes; structure += elements)
-            for (unsigned place = 0; place < elements; ++place) {
-                const unsigned from = structure + begin + place / (2 * size) * size + place % size;
-                places.push_back(static_cast<int>(place / size % 2 == 0 ? from : lanes + from));
-            }
-        return builder.CreateShuffleVector(low, high, places);
-    };
-    if (elements == 2)
-        return {exchange(vectors[0], vectors[1], 0, 1), exchange(vectors[0], vectors[1], 1, 1)};
-    llvm::SmallVector<llvm::Value*, lane_structure_max> halves;
-    for (const unsigned pair : {0U, 2U})
-        for (const unsigned begin : {0U, 2U})
-            halves.push_back(exchange(vectors[pair], vectors[pair + 1], begin, 1));
-    return {exchange(halves[0], halves[2], 0, 2), exchange(halves[0], halves[2], 2, 2),
-            exchange(halves[1], halves[3], 0, 2), exchange(halves[1], halves[3], 2, 2)};
+    return exchanged(builder, vectors);
+}
+
+llvm::SmallVector<llvm::Value*> structures_of(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values,
+                                              unsigned lanes) {
+    const auto elements = static_cast<unsigned>(values.size());
+    const auto vectors = exchanged(builder, values);
+    llvm::SmallVector<llvm::Value*> structures;
+    for (unsigned lane = 0; lane < lanes; ++lane)
+        structures.push_back(builder.CreateShuffleVector(
+            vectors[lane % elements], llvm::createSequentialMask(lane / elements * elements, elements, 0)));
+    return structures;
 }
 
 void store_group(llvm::IRBuilder<>& builder, llvm::ArrayRef<llvm::Value*> values, llvm::Value* first, llvm::Align align,

@@ -68,12 +68,14 @@ public:
     }
     // Whether each lane's element is stored alone: neither in a row with other lanes, nor together with other elements of its structure.
     [[nodiscard]] bool is_stored_apart(llvm::StoreInst& store);
-    // BlockAccesses::number_with, where all its elements are stored apart and none in a row with gaps; else only `store`.
-    [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store);
+    // BlockAccesses::number_with, where all its elements are stored apart and none in a row with gaps; else only `store`. Scatters, which stores of some lanes
+    // are, have numbers of at most 64 bits.
+    enum class Stored : uint8_t { all_lanes, some_lanes };
+    [[nodiscard]] llvm::SmallVector<llvm::StoreInst*, 8> number_with(llvm::StoreInst& store, Stored lanes);
     // How many elements are stored with this access as one number; 1 for a load.
-    [[nodiscard]] size_t elements_stored_with(llvm::Instruction& access) {
+    [[nodiscard]] size_t elements_stored_with(llvm::Instruction& access, Stored lanes) {
         auto* const store = llvm::dyn_cast<llvm::StoreInst>(&access);
-        return store ? number_with(*store).size() : 1;
+        return store ? number_with(*store, lanes).size() : 1;
     }
     // Whether each lane loads this number of elements of a structure at once.
     [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
@@ -118,6 +120,10 @@ private:
 // For each element of a structure, the vector of this element over all lanes. `structures`: one vector of 2 or 4 elements for each lane.
 [[nodiscard]] llvm::SmallVector<llvm::Value*, lane_structure_max> transposed(llvm::IRBuilder<>& builder,
                                                                              llvm::ArrayRef<llvm::Value*> structures);
+
+// The other way: for each lane, a vector of its elements. `values`: 2 or 4 vectors over all lanes.
+[[nodiscard]] llvm::SmallVector<llvm::Value*> structures_of(llvm::IRBuilder<>& builder,
+                                                            llvm::ArrayRef<llvm::Value*> values, unsigned lanes);
 
 // Stores the vectors of a whole group, in the order of members. `first`: the address of the first lane's first member. `mask`: the lanes that store, where
 // the row takes it; null: all.

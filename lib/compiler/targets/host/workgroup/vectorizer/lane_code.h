@@ -188,6 +188,7 @@ private:
     void store_with_gaps(llvm::ArrayRef<llvm::StoreInst*> number, LaneAccess access, llvm::Value* mask);
     llvm::Value* numbers_of(llvm::ArrayRef<llvm::StoreInst*> elements);
     void store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::Value* mask);
+    void store_structures(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::ArrayRef<llvm::Value*> places);
     void store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask);
     llvm::Value* lane_address(llvm::Value* address, unsigned lane);
     struct TwoWays {

@@ -106,7 +106,8 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
         double cost = apart.of(instruction, width);
         if (has_gaps && (mask != Mask::partial || access->gaps_take_mask))
             cost = std::min(cost, cost_of_store_with_gaps(*access, width, is_masked));
-        return cost / static_cast<double>(accesses.elements_stored_with(instruction));
+        return cost / static_cast<double>(accesses.elements_stored_with(
+                          instruction, is_masked ? LaneAccesses::Stored::some_lanes : LaneAccesses::Stored::all_lanes));
     }
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     if (mask == Mask::partial && target.masks == Masks::dear)

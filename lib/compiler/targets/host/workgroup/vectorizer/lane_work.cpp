@@ -130,7 +130,8 @@ private:
                 return cost_of_structure_element(elements, lanes_) / 2;
         const bool is_a_few_apart = shapes_.of(llvm::getLoadStorePointerOperand(&instruction)).is_strided();
         return (is_a_few_apart ? a_few_apart_ : apart_).of(instruction, lanes_) /
-               static_cast<double>(accesses_.elements_stored_with(instruction));
+               static_cast<double>(accesses_.elements_stored_with(
+                   instruction, is_masked ? LaneAccesses::Stored::some_lanes : LaneAccesses::Stored::all_lanes));
     }
 
     // An element that is repeated in all elements of another vector is moved once.

@@ -67,16 +67,53 @@ private:
             is_in_fallback_loop(*plan_.loops, block) ||
             llvm::getBooleanLoopAttribute(&loop, "llvm.loop.unroll.disable"))
             return false;
-        if (llvm::any_of(*block, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); }))
-            return false;
         const unsigned iterations = evolution_.getSmallConstantTripCount(&loop);
         if (iterations != 0 && iterations < iterations_at_once)
             return false;
+        if (llvm::any_of(*block, [](const llvm::Instruction& one) { return one.mayWriteToMemory(); }))
+            return writes_row(loop);
         const size_t before = row_loads_.size();
         for (llvm::Instruction& one : *block)
             if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one); load && walks_along_row(*load, loop))
                 row_loads_.insert(load);
         return row_loads_.size() > before;
+    }
+
+    // Whether each lane writes words side by side, and the loop reads nothing that they may change.
+    bool writes_row(const llvm::Loop& loop) {
+        constexpr uint64_t word_bytes = 4;
+        llvm::StoreInst* only = nullptr;
+        for (llvm::Instruction& one : *loop.getHeader()) {
+            if (!one.mayReadOrWriteMemory() || is_load_of_private(one))
+                continue;
+            auto* const store = llvm::dyn_cast<llvm::StoreInst>(&one);
+            if (store == nullptr || only != nullptr)
+                return false;
+            only = store;
+        }
+        if (only == nullptr || !is_simple_access(*only) || !is_scalar(*only->getValueOperand()->getType()))
+            return false;
+        const llvm::Value* const address = only->getPointerOperand();
+        const llvm::DataLayout& layout = only->getDataLayout();
+        return layout.getTypeStoreSize(only->getValueOperand()->getType()) == word_bytes &&
+               layout.typeSizeEqualsStoreSize(only->getValueOperand()->getType()) &&
+               !shapes_.of(address).is_uniform() && accesses_.is_stored_apart(*only) &&
+               accesses_.number_with(*only, LaneAccesses::Stored::all_lanes).size() == 1 &&
+               !plan_.is_masked(loop.getHeader()) &&
+               llvm::isa<llvm::Argument, llvm::LoadInst>(llvm::getUnderlyingObject(address, 0)) &&
+               steps_to_next(*only, loop);
+    }
+
+    // Whether the next iteration accesses the adjacent element.
+    bool steps_to_next(llvm::Instruction& access, const llvm::Loop& loop) {
+        const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(
+            evolution_.getSCEV(const_cast<llvm::Value*>(llvm::getLoadStorePointerOperand(&access))));
+        const auto* step = sum && sum->getLoop() == &loop
+                               ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_))
+                               : nullptr;
+        return step != nullptr &&
+               step->getAPInt().abs() ==
+                   access.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&access)).getFixedValue();
     }
 
     // Whether the loop adds floating-point numbers in the order of the program. LLVM vectorizes other loops of one work-item along the row.
@@ -101,11 +138,7 @@ private:
             !accesses_.is_loaded_at_once(*type, iterations_at_once) ||
             llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(address, 0)))
             return false;
-        const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(address));
-        const auto* step = sum && sum->getLoop() == &loop
-                               ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_))
-                               : nullptr;
-        return step != nullptr && step->getAPInt().abs() == layout.getTypeStoreSize(type).getFixedValue();
+        return steps_to_next(load, loop);
     }
 
     bool unroll(llvm::Loop& loop) {
@@ -127,19 +160,15 @@ private:
         return true;
     }
 
-    // Writes each load's address as the address of an earlier load plus a constant, where their difference is constant.
+    // Writes each access's address as the address of an earlier one plus a constant, where their difference is constant.
     void relate_addresses(llvm::BasicBlock& block) {
-        llvm::SmallVector<llvm::LoadInst*> bases;
-        for (llvm::Instruction& instruction : block) {
-            auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-            if (load == nullptr || !is_simple_access(*load))
-                continue;
-            if (!relate(*load, bases))
-                bases.push_back(load);
-        }
-        for (llvm::LoadInst* base : bases)
-            if (row_loads_.contains(base))
-                split_address(*base, block);
+        llvm::SmallVector<llvm::Instruction*> bases;
+        for (llvm::Instruction& instruction : block)
+            if (is_simple_access(instruction) && !relate(instruction, bases))
+                bases.push_back(&instruction);
+        for (llvm::Instruction* base : bases)
+            if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(base); load && row_loads_.contains(load))
+                split_address(*load, block);
     }
 
     // Writes an address that varies between lanes as a row, which is computed before the loop, and an offset that is the same for all lanes: then
@@ -172,20 +201,23 @@ private:
         });
     }
 
-    bool relate(llvm::LoadInst& load, llvm::ArrayRef<llvm::LoadInst*> bases) {
-        llvm::Value* const address = load.getPointerOperand();
-        for (const llvm::LoadInst* base : bases) {
-            llvm::Value* const from = const_cast<llvm::Value*>(base->getPointerOperand());
-            if (base->getType() != load.getType() || from->getType() != address->getType() ||
+    bool relate(llvm::Instruction& access, llvm::ArrayRef<llvm::Instruction*> bases) {
+        auto* const address = const_cast<llvm::Value*>(llvm::getLoadStorePointerOperand(&access));
+        for (const llvm::Instruction* base : bases) {
+            auto* const from = const_cast<llvm::Value*>(llvm::getLoadStorePointerOperand(base));
+            if (base->getOpcode() != access.getOpcode() ||
+                llvm::getLoadStoreType(base) != llvm::getLoadStoreType(&access) ||
+                from->getType() != address->getType() ||
                 llvm::getUnderlyingObject(from) != llvm::getUnderlyingObject(address))
                 continue;
             const auto* distance = llvm::dyn_cast<llvm::SCEVConstant>(
                 evolution_.getMinusSCEV(evolution_.getSCEV(address), evolution_.getSCEV(from)));
             if (distance == nullptr)
                 continue;
-            llvm::IRBuilder<> at(&load);
-            load.setOperand(llvm::LoadInst::getPointerOperandIndex(),
-                            at.CreateGEP(at.getInt8Ty(), from, at.getInt(distance->getAPInt())));
+            llvm::IRBuilder<> at(&access);
+            const unsigned operand = llvm::isa<llvm::LoadInst>(access) ? llvm::LoadInst::getPointerOperandIndex()
+                                                                       : llvm::StoreInst::getPointerOperandIndex();
+            access.setOperand(operand, at.CreateGEP(at.getInt8Ty(), from, at.getInt(distance->getAPInt())));
             return true;
         }
         return false;

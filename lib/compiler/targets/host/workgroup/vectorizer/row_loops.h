@@ -5,7 +5,9 @@
 // a lane loads at once (BlockAccesses::structure_of). This makes a quarter of the loads. Where the rows' distance is a power of two,
 // lines leave the cache between two iterations, and there are a quarter as many iterations.
 //
-// Loops that write to memory stay: the loads of an iteration may have to follow the stores of the one before.
+// The same where each lane writes a row of words of its own, and reads private variables: four stores are one (BlockAccesses::number_with).
+//
+// Other loops that write to memory stay: the loads of an iteration may have to follow the stores of the one before.
 #pragma once
 
 #include "lane_access.h"

@@ -7,11 +7,22 @@
 
 namespace polder::compiler::workgroup {
 
+namespace {
+
+// Whether the elements are more than a number has bits, so that each lane stores a vector of them.
+bool make_vectors(llvm::ArrayRef<llvm::StoreInst*> elements) {
+    constexpr uint64_t number_bits = 64;
+    return elements.size() * elements.front()->getValueOperand()->getType()->getPrimitiveSizeInBits() > number_bits;
+}
+
+}  // namespace
+
 void LaneCode::emit_store_apart(llvm::StoreInst& store, llvm::Value* mask) {
     const auto is_last_of = [&](const auto& stores) {
         return llvm::none_of(stores, [&](const llvm::Instruction* other) { return store.comesBefore(other); });
     };
-    const auto number = accesses_.number_with(store);
+    const auto number =
+        accesses_.number_with(store, mask ? LaneAccesses::Stored::some_lanes : LaneAccesses::Stored::all_lanes);
     // A row with gaps is stored for the whole group; its numbers are single elements.
     const std::optional<LaneAccess> access = accesses_.of(*number.front());
     const bool has_gaps = access && !store.getValueOperand()->getType()->isVectorTy();
@@ -48,12 +59,14 @@ void LaneCode::store_with_gaps(llvm::ArrayRef<llvm::StoreInst*> number, LaneAcce
         workgroup::store_with_gaps(builder_, values, places, first, align, access.step, width_, mask);
     };
     const auto store_lanes = [&] {
-        llvm::Value* const numbers = numbers_of(number);
-        for (unsigned lane = 0; lane < width_; ++lane) {
-            llvm::Value* const place = builder_.CreateGEP(
-                builder_.getInt8Ty(), check.first, builder_.getInt64(static_cast<uint64_t>(access.stride) * lane));
-            builder_.CreateAlignedStore(builder_.CreateExtractElement(numbers, lane), place, store.getAlign());
-        }
+        llvm::SmallVector<llvm::Value*> places;
+        for (unsigned lane = 0; lane < width_; ++lane)
+            places.push_back(builder_.CreateGEP(builder_.getInt8Ty(), check.first,
+                                                builder_.getInt64(static_cast<uint64_t>(access.stride) * lane)));
+        if (make_vectors(number))
+            store_structures(number, places);
+        else
+            store_one_by_one(builder_, *numbers_of(number), places, store.getAlign());
     };
     const auto store_together = [&] { access.gaps_take_mask ? store_row() : store_lanes(); };
     if (check.condition == nullptr) {
@@ -89,6 +102,8 @@ void LaneCode::store_numbers_apart(llvm::ArrayRef<llvm::StoreInst*> elements, ll
     llvm::StoreInst& first = *elements.front();
     if (elements.size() == 1)
         store_apart(first, mask);
+    else if (make_vectors(elements))
+        store_structures(elements, lane_addresses(first.getPointerOperand(), first.getAlign(), 0, nullptr));
     else
         store_values_apart(numbers_of(elements), first.getPointerOperand(), first.getAlign(), mask);
 }
@@ -113,6 +128,14 @@ llvm::Value* LaneCode::numbers_of(llvm::ArrayRef<llvm::StoreInst*> elements) {
         numbers = numbers ? builder_.CreateOr(numbers, part) : part;
     }
     return numbers;
+}
+
+void LaneCode::store_structures(llvm::ArrayRef<llvm::StoreInst*> elements, llvm::ArrayRef<llvm::Value*> places) {
+    llvm::SmallVector<llvm::Value*, lane_structure_max> values;
+    for (llvm::StoreInst* element : elements)
+        values.push_back(vector(element->getValueOperand()));
+    for (const auto [structure, place] : llvm::zip(structures_of(builder_, values, width_), places))
+        builder_.CreateAlignedStore(structure, place, elements.front()->getAlign());
 }
 
 void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask) {
