@@ -15,7 +15,7 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
-constexpr unsigned iterations_at_once = 4;
+constexpr unsigned iterations_folded = 4;
 
 // Of a product or a sum with constants: the number that is no constant, if the order may be changed; else null.
 llvm::Value* only_variable_of(llvm::Instruction& operation) {
@@ -95,7 +95,7 @@ llvm::PreservedAnalyses FoldIterations::run(llvm::Loop& loop, llvm::LoopAnalysis
         results.SE.getSmallConstantTripCount(&loop) != 0 || !results.SE.hasLoopInvariantBackedgeTakenCount(&loop))
         return llvm::PreservedAnalyses::all();
     llvm::UnrollLoopOptions options{};
-    options.Count = iterations_at_once;
+    options.Count = iterations_folded;
     options.Runtime = true;
     constexpr unsigned cheap = 4;
     options.SCEVExpansionBudget = cheap;
