@@ -1,12 +1,15 @@
-// Checks of a number against 0 and a bound are one comparison, and loops that branch inside have one copy of their body.
+// Checks of a number against 0 and a bound are one comparison, loops that branch inside have one copy of their body, and loops whose checks all succeed have a
+// copy without them.
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
 #include "targets/host/branching_loops.h"
+#include "targets/host/passed_checks.h"
 #include "targets/host/range_checks.h"
 
 #include <array>
 #include <limits>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Verifier.h>
@@ -136,6 +139,119 @@ TEST(RangeChecks, WithAnyBound_HaveTheSameResults) {
             EXPECT_EQ(sums[item], sum) << "width " << width << ", item " << item;
         }
     }
+}
+
+struct Passed {
+    unsigned copies = 0;
+    size_t comparisons = 0;  // in loops, without those of their ends
+    std::string code;
+};
+
+// A loop with %i from 0 to %n, whose sum grows by one of two numbers: as %inside says, which `body` computes from %x = %start + %step * %i.
+Passed copy_passed(const std::string& body, const std::string& step = "1", const std::string& sum = "%sum") {
+    const std::string text = "define i32 @f(i32 %start, i32 %n, i32 %width, i32 %least) {\n"
+                             "entry:\n  br label %loop\nloop:\n  %i = phi i32 [ 0, %entry ], [ %next, %loop ]\n" +
+                             std::string(sum == "%sum" ? "  %sum = phi i32 [ 0, %entry ], [ %more, %loop ]\n" : "") +
+                             "  %far = mul i32 %i, " + step + "\n  %x = add i32 %start, %far\n" + body +
+                             "  %one = select i1 %inside, i32 %x, i32 7\n  %more = xor i32 %one, " + sum +
+                             "\n  %next = add i32 %i, 1\n  %ends = icmp eq i32 %next, %n\n"
+                             "  br i1 %ends, label %end, label %loop\nend:\n  ret i32 %more\n}\n";
+    llvm::LLVMContext context;
+    const auto module = parsed(text, context);
+    if (!module)
+        return {};
+    llvm::Function& function = *module->getFunction("f");
+    llvm::FunctionAnalysisManager functions;
+    llvm::PassBuilder().registerFunctionAnalyses(functions);
+    Passed passed;
+    passed.copies = copy_without_passed_checks(function, functions);
+    EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+    const auto& loops = functions.getResult<llvm::LoopAnalysis>(function);
+    for (const llvm::Loop* loop : loops)
+        for (const llvm::BasicBlock* block : loop->blocks())
+            for (const llvm::Instruction& instruction : *block)
+                passed.comparisons +=
+                    llvm::isa<llvm::ICmpInst>(instruction) && !instruction.getName().starts_with("ends") ? 1 : 0;
+    llvm::raw_string_ostream(passed.code) << function;
+    return passed;
+}
+
+constexpr const char* both_ends = "%a = icmp sgt i32 %x, -1\n %b = icmp slt i32 %x, %width\n %inside = and i1 %a, %b\n";
+
+TEST(PassedChecks, OfBothEnds_HaveACopyOfTheLoopWithoutThem) {
+    for (const char* body :
+         {both_ends,
+          "%a = icmp slt i32 %x, 0\n %b = icmp ult i32 %x, %width\n %c = xor i1 %a, true\n %inside = and i1 %c, %b\n",
+          "%a = icmp sge i32 %x, 0\n %b = icmp sge i32 %width, %x\n %inside = select i1 %a, i1 %b, i1 false\n"})
+        for (const char* step : {"1", "-1", "3"}) {
+            const Passed passed = copy_passed(body, step);
+            EXPECT_EQ(passed.copies, 1U) << passed.code;
+            EXPECT_EQ(passed.comparisons, 2U) << passed.code;  // of the loop as it was
+        }
+}
+
+TEST(PassedChecks, ThatAreNone_HaveNoCopy) {
+    for (const char* body :
+         {"%inside = icmp sgt i32 %x, -1\n", "%inside = icmp slt i32 %x, %width\n",  // of one end
+          "%a = icmp sgt i32 %x, -1\n %b = icmp slt i32 %x, 3\n %inside = and i1 %a, %b\n",  // the first few
+          "%y = mul i32 %x, %x\n %a = icmp sgt i32 %y, -1\n %b = icmp slt i32 %y, %width\n %inside = and i1 %a, %b\n",
+          "%a = icmp sgt i32 %x, -1\n %b = icmp slt i32 %x, %sum\n %inside = and i1 %a, %b\n"})
+        EXPECT_EQ(copy_passed(body).copies, 0U);
+    EXPECT_EQ(copy_passed(both_ends, "1", "5").copies, 0U);  // no iteration waits for the one before
+    EXPECT_EQ(copy_passed(both_ends, "%least").copies, 0U);
+}
+
+// One work-item in each work-group, so no lanes.
+TEST(PassedChecks, WithAnyRange_HaveTheSameResults) {
+    const Outcome built = build(
+        "kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+        "void k(global const int* places, global uint* sums, int width, uint count, ulong far) {\n"
+        "  const uint at = places[get_global_id(0)];\n"
+        "  uint up = 1, down = 1, wide = 1;\n"
+        "  for (uint i = 0; i < count; ++i) {\n"
+        "    const int x = at + i; up = up * 5 + (x >= 0 && x < width ? 1 : x < 0 ? 2 : 3); }\n"
+        "  for (uint i = 0; i < count; ++i) {\n"
+        "    const int x = at - i * 7; down = down * 5 + (x < 0 ? 2 : x > width ? 3 : 1); }\n"
+        "  for (uint i = 0; i < count; ++i) {\n"
+        "    const long x = (long)(int)(at + i) - 3; up = up * 3 + (x >= 0 && x < width ? 1 : 2); }\n"
+        "  for (uint i = 0; i < count; ++i) {\n"
+        "    const long x = (long)(int)at + far + i; wide = wide * 5 + (x >= 0 && x < (ulong)(long)width ? 1 : 3); }\n"
+        "  sums[get_global_id(0)] = up + 3 * down + 7 * wide; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+    std::vector<int> places{least, least + 1, least + 60, -70, -9, -8, -1,       0,        1,   2,
+                            5,     6,         7,          62,  90, 91, most - 9, most - 8, most};
+    for (const int width : {least, -1, 0, 1, 6, 98, 99, 100, most})
+        for (const uint32_t count : {0U, 1U, 9U, 10U})
+            for (const uint64_t far : {uint64_t{0}, uint64_t{1} << 63U, ~uint64_t{0} - 4}) {
+                std::vector<uint32_t> sums(places.size());
+                Launch{built, "k"}
+                    .set(0, places.data())
+                    .set(1, sums.data())
+                    .set(2, width)
+                    .set(3, count)
+                    .set(4, far)
+                    .run(places.size(), 1);
+                for (size_t item = 0; item < places.size(); ++item) {
+                    const auto at = static_cast<uint32_t>(places[item]);
+                    uint32_t up = 1, down = 1, wide = 1;
+                    for (uint32_t i = 0; i < count; ++i) {
+                        const auto x = static_cast<int>(at + i), y = static_cast<int>(at - i * 7);
+                        const auto z = static_cast<int64_t>(static_cast<uint64_t>(int64_t{places[item]}) + far + i);
+                        up = up * 5 + (x >= 0 && x < width ? 1 : x < 0 ? 2 : 3);
+                        down = down * 5 + (y < 0 ? 2 : y > width ? 3 : 1);
+                        const bool is_inside =
+                            z >= 0 && static_cast<uint64_t>(z) < static_cast<uint64_t>(int64_t{width});
+                        wide = wide * 5 + (is_inside ? 1 : 3);
+                    }
+                    for (uint32_t i = 0; i < count; ++i) {
+                        const int64_t x = int64_t{static_cast<int>(at + i)} - 3;
+                        up = up * 3 + (x >= 0 && x < width ? 1 : 2);
+                    }
+                    EXPECT_EQ(sums[item], up + 3 * down + 7 * wide)
+                        << "width " << width << ", count " << count << ", place " << places[item] << ", far " << far;
+                }
+            }
 }
 
 // How many copies of the volatile stores of integers a loop has after LLVM's passes: one in each iteration.

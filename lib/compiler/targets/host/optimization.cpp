@@ -22,6 +22,7 @@
 #include "minimum_zeros.h"
 #include "module/verified.h"
 #include "pass_gate.h"
+#include "passed_checks.h"
 #include "power_scaling.h"
 #include "range_checks.h"
 #include "reciprocals.h"
@@ -98,6 +99,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     const auto level = options.is_optimized                                   ? llvm::OptimizationLevel::O3
                        : machine.getOptLevel() == llvm::CodeGenOptLevel::None ? llvm::OptimizationLevel::O0
                                                                               : llvm::OptimizationLevel::O1;
+    if (options.is_optimized && lanes.loops == 0)
+        for (llvm::Function& function : module)
+            if (!function.isDeclaration())
+                copy_without_passed_checks(function, analyses.functions);
     {
         const UncalledFunctions uncalled(module);
         builder.buildPerModuleDefaultPipeline(level).run(module, analyses.modules);

@@ -1,0 +1,19 @@
+// Loops whose checks at the edges all succeed have a copy without checks, as those over the taps of a filter, away from the ends of a row:
+//
+//     for (j = -r; j <= r; ++j)  sum += s[j + r] * (x + j < 0 ? first : x + j < n ? row[x + j] : last);
+//
+// A number that grows by the same step in each iteration is between 0 and a bound in all of them, if it is so in the first and in the last one. That is
+// asked once, before the loop. LLVM removes such checks only where it knows the answer.
+//
+// Only for kernels without lanes: there, nothing else runs at the same time as the checks. Innermost loops of moderate length; runs before LLVM's passes,
+// which make selects of the checks, unroll the loop with them, and move the conditions out that do not change.
+#pragma once
+
+#include <llvm/IR/PassManager.h>
+
+namespace polder::compiler {
+
+// Returns how many loops have a copy.
+unsigned copy_without_passed_checks(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+
+}  // namespace polder::compiler
