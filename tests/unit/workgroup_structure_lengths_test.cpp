@@ -1,5 +1,5 @@
-// Structures whose length is an argument, such as the pixels of an image with `channels` channels (structure_lengths.h), and elements whose stride is
-// one (element_strides.h).
+// Structures whose length is an argument, such as the pixels of an image with `channels` channels (structure_lengths.h), elements whose stride is
+// one (element_strides.h), and divisors that are compared with one (asked_divisors.h).
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>
@@ -234,6 +234,77 @@ TEST(ElementStrides, HaveTheResultsOfEachStride) {
             program.run({.dimensions = 2, .global = {40, height, 1}, .local = {20, 1, 1}}, arguments);
             EXPECT_EQ(out, expected) << in_step << " " << out_step;
         }
+}
+
+constexpr const char* passes = R"(
+    kernel void k(global const float* in, global float* out, uint p, uint threads) {
+        const size_t i = get_global_id(0);
+        if (i >= threads)
+            return;
+        const size_t place = i % p;
+        float a = in[i], b = in[i + threads];
+        if (p != 1)
+            b *= native_cos(place * 0.5f / p);
+        global float* to = out + place + (i - place) * 2;
+        to[0] = a + b;
+        to[p] = a - b;
+    })";
+
+// The first pass of a transformation has rows of whole vectors.
+TEST(AskedDivisors, HaveACopyForOne) {
+    const std::string code = code_of(passes);
+    EXPECT_TRUE(has_copies(code)) << code;
+    EXPECT_TRUE(contains(code, "store <32 x float>")) << code;
+}
+
+TEST(AskedDivisors, ThatAreNotAskedForOrDivideNothing_HaveNoCopy) {
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, uint p) {
+            const size_t i = get_global_id(0), place = i % p;
+            out[place + (i - place) * 2] = in[i];
+        })")));
+    EXPECT_FALSE(has_copies(code_of(R"(
+        kernel void k(global const float* in, global float* out, uint p) {
+            const size_t i = get_global_id(0);
+            out[i] = p != 1 ? native_cos(in[i] * p) : in[i];
+        })")));
+}
+
+TEST(AskedDivisors, GiveTheSameResults) {
+    constexpr uint32_t threads = 150;
+    std::vector<float> in(size_t{2} * threads);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<float>(i);
+    for (const std::string processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        Compiled program(R"(
+            kernel void k(global const float* in, global float* out, uint p, uint threads) {
+                const size_t i = get_global_id(0);
+                if (i >= threads)
+                    return;
+                const size_t place = i % p;
+                float b = in[i + threads];
+                if (p != 1)
+                    b *= 2;
+                global float* to = out + place + (i - place) * 2;
+                to[0] = in[i] + b;
+                to[p] = in[i] - b;
+            })",
+                         processor);
+        ASSERT_EQ(program.prepare("k"), "");
+        for (const uint32_t p : {1U, 2U, 3U, 75U}) {
+            std::vector<float> out(in.size());
+            program.run({.global = {160, 1, 1}, .local = {32, 1, 1}},
+                        Arguments().add(in.data()).add(out.data()).add(p).add(threads));
+            for (uint32_t i = 0; i < threads; ++i) {
+                const size_t place = i % p, to = place + (i - place) * 2;
+                const float b = in[i + threads] * (p != 1 ? 2.0F : 1.0F);
+                EXPECT_EQ(out[to], in[i] + b) << p << ' ' << i;
+                EXPECT_EQ(out[to + p], in[i] - b) << p << ' ' << i;
+            }
+        }
+    }
 }
 
 }  // namespace

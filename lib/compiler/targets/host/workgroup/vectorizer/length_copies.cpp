@@ -11,6 +11,7 @@
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
@@ -95,30 +96,48 @@ private:
         });
     }
 
+    // The functions with which reciprocals of divisors are computed (work_items/uniform_division).
+    static bool is_of_reciprocal(const llvm::IntrinsicInst& call) {
+        switch (call.getIntrinsicID()) {
+        case llvm::Intrinsic::umax:
+        case llvm::Intrinsic::umin:
+        case llvm::Intrinsic::ctlz:
+        case llvm::Intrinsic::abs: return true;
+        default: return false;
+        }
+    }
+
     // The constant that an integer outside of the loop is where `root` is `length`; null for another value.
     static llvm::Constant* folded(llvm::Value& value, llvm::Value& root, int64_t length, unsigned depth) {
         const auto* const frozen_root = llvm::dyn_cast<llvm::FreezeInst>(&root);
         if (&value == &root || (frozen_root != nullptr && &value == frozen_root->getOperand(0)))
             return llvm::ConstantInt::getSigned(value.getType(), length);
         auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-        if (depth == 0 || instruction == nullptr || !instruction->getType()->isIntegerTy() ||
-            !llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::ICmpInst>(instruction))
+        if (depth == 0 || instruction == nullptr || !instruction->getType()->isIntegerTy())
+            return nullptr;
+        if (llvm::isa<llvm::FreezeInst>(instruction))
+            return folded(*instruction->getOperand(0), root, length, depth - 1);
+        auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction);
+        if (call != nullptr ? !is_of_reciprocal(*call)
+                            : !llvm::isa<llvm::BinaryOperator, llvm::CastInst, llvm::ICmpInst>(instruction))
             return nullptr;
         llvm::SmallVector<llvm::Constant*, 2> operands;
-        for (const llvm::Use& use : instruction->operands()) {
+        for (const llvm::Use& use : call != nullptr ? call->args() : instruction->operands()) {
             auto* known = llvm::dyn_cast<llvm::ConstantInt>(use.get());
             operands.push_back(known != nullptr ? known : folded(*use.get(), root, length, depth - 1));
             if (operands.back() == nullptr)
                 return nullptr;
         }
         const llvm::DataLayout& layout = instruction->getDataLayout();
+        if (call != nullptr)
+            return llvm::ConstantFoldCall(call, call->getCalledFunction(), operands);
         if (const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(instruction))
             return llvm::ConstantFoldCompareInstOperands(compare->getPredicate(), operands[0], operands[1], layout);
         return llvm::ConstantFoldInstOperands(instruction, operands, layout);
     }
 
     [[nodiscard]] llvm::Constant* folded(llvm::Value& value, llvm::ArrayRef<KnownNumber> numbers) const {
-        constexpr unsigned depth_max = 4;
+        constexpr unsigned depth_max = 16;  // a reciprocal has 14 steps
         if (!value.getType()->isIntegerTy() || !loop_.isLoopInvariant(&value))
             return nullptr;
         for (const auto& [root, number] : numbers)

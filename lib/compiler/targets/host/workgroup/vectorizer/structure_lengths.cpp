@@ -3,6 +3,7 @@
 #include "structure_lengths.h"
 
 #include "access_places.h"
+#include "asked_divisors.h"
 #include "element_strides.h"
 #include "lane_access.h"
 #include "length_copies.h"
@@ -107,6 +108,9 @@ llvm::SmallVector<KnownNumbers, 2> copies_for(const llvm::Loop& loop) {
     if (copies.empty())
         if (KnownNumbers strides = element_strides(accesses, places); !strides.empty())
             copies.push_back(std::move(strides));
+    if (copies.empty())
+        if (KnownNumbers divisors = asked_divisors(loop); !divisors.empty())
+            copies.push_back(std::move(divisors));
     if (size > copied_twice_max && copies.size() > 1)
         copies.resize(1);
     return copies;

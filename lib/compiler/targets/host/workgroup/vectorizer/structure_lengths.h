@@ -4,7 +4,7 @@
 //
 //     if (channels == 4) the loop with 4 in place of `channels`; else if (channels == 3) the same with 3; else the loop as it was
 //
-// In the same way the strides of single elements (element_strides.h) are mostly 1.
+// In the same way the strides of single elements (element_strides.h) are mostly 1, and so are some divisors (asked_divisors.h).
 #pragma once
 
 #include <llvm/IR/PassManager.h>
