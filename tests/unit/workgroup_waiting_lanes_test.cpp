@@ -72,6 +72,52 @@ TEST(WaitingLanes, ThatWalkTreesWithStacksOfTheirOwn_AreSlower) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
 }
 
+// Trees whose top is in a variable: a loop goes down to a leaf, and another one takes the next part from the stack.
+TEST(WaitingLanes, ThatGoDownTreesInLoopsOfTheirOwn_AreSlower) {
+    constexpr const char* source = R"(
+        kernel void k(global const uint* in, global uint* out) {
+            uint stack[32], height = 0, leaves = 0, top = in[get_global_id(0)];
+            for (;;) {
+                if (top < 3) {
+                    ++leaves;
+                    if (height == 0) break;
+                    top = stack[--height];
+                    continue;
+                }
+                const uint third = top / 3;
+                if (top & 1) {
+                    stack[height++] = third;
+                    top = top - third - 1;
+                } else
+                    top = third;
+            }
+            out[get_global_id(0)] = leaves;
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
+}
+
+// Each pixel adds up the columns of windows that contain it: their numbers follow from the pixel's place, and neighbours have the same but at the edges.
+TEST(WaitingLanes, InLoopsOverWindowsThatContainAPixel_AreFaster) {
+    constexpr const char* source = R"(
+        kernel void k(int n, global const float* columns, int height, int width, int size, int pad, int stride,
+                      int rows, int row, global float* image) {
+            for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
+                float sum = 0;
+                const int x = i % width + pad, y = i / width % height + pad, c = i / (width * height);
+                const int x0 = x < size ? 0 : (x - size) / stride + 1, x1 = min(x / stride + 1, row);
+                const int y0 = y < size ? 0 : (y - size) / stride + 1, y1 = min(y / stride + 1, rows);
+                const int first = (c * size * size + y * size + x) * rows * row;
+                for (int v = y0; v < y1; ++v)
+                    for (int u = x0; u < x1; ++u)
+                        sum += columns[first + v * (1 - stride * size * rows) * row + u * (1 - stride * rows * row)];
+                image[i] += sum;
+            }
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 1U) << processor;
+}
+
 // What is loaded decides where the next iteration loads: one work-item after the other waits for each load.
 TEST(WaitingLanes, OfSearchesThatWaitForLoads_AreFaster) {
     constexpr const char* tree = R"(

@@ -24,6 +24,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Support/MathExtras.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+#include <utility>
 
 namespace polder::compiler::workgroup {
 
@@ -163,10 +164,9 @@ double cost_of_local_atomic(const llvm::Instruction& operation, const LanePlan& 
     return (plan.loop->isInnermost() ? waiting : one) * width;
 }
 
-// Whether the value follows from what the work-item has loaded.
-bool depends_on_load(const llvm::Value& value, const llvm::Loop& item_loop) {
-    constexpr size_t values_max = 16;
-    llvm::SmallPtrSet<const llvm::Value*, values_max> seen;
+// Whether the value follows from what the work-item has loaded, in so many instructions at most.
+bool depends_on_load(const llvm::Value& value, const llvm::Loop& item_loop, size_t values_max = 16) {
+    llvm::SmallPtrSet<const llvm::Value*, 16> seen;
     llvm::SmallVector<const llvm::Value*> todo{&value};
     while (!todo.empty() && seen.size() < values_max) {
         const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(todo.pop_back_val());
@@ -223,8 +223,9 @@ double cost_of_branch(const LanePlan& plan, const llvm::BasicBlock& block) {
     return is_unpredicted ? unpredicted : 0;
 }
 
-// Whether the loop counts to a number that differs between lanes, such as the length of a row. Searches also end at different times, but after nearly
-// as many iterations.
+// Whether the loop counts to a number that differs between lanes and comes from memory, such as the length of a row. Numbers that follow from ids alone are
+// those of windows that end at the edges of a picture, or of triangles: neighbours have nearly the same one. Searches also end at different times, but after
+// nearly as many iterations.
 bool counts_to_own_number(const llvm::Loop& loop, const LanePlan& plan, const LaneShapes& shapes) {
     llvm::SmallVector<llvm::BasicBlock*> exiting;
     loop.getExitingBlocks(exiting);
@@ -242,8 +243,10 @@ bool counts_to_own_number(const llvm::Loop& loop, const LanePlan& plan, const La
                    return step && step->getOperand(0) == phi;
                });
     };
+    constexpr size_t values_max = 64;  // with divisions by arguments, which were divided into ten instructions
     const auto is_own_number = [&](const llvm::Value* value) {
-        return loop.isLoopInvariant(value) && shapes.of(value).kind == LaneShape::Kind::varying;
+        return loop.isLoopInvariant(value) && shapes.of(value).kind == LaneShape::Kind::varying &&
+               depends_on_load(*value, *plan.loop, values_max);
     };
     return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) {
         const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
@@ -257,12 +260,17 @@ bool counts_to_own_number(const llvm::Loop& loop, const LanePlan& plan, const La
     });
 }
 
+// Whether lanes may leave the loop in different iterations.
+bool ends_at_different_times(const llvm::Loop& loop, const LanePlan& plan) {
+    llvm::SmallVector<llvm::BasicBlock*> exiting;
+    loop.getExitingBlocks(exiting);
+    return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return plan.divergent.contains(block); });
+}
+
 // Whether lanes leave the loop at different times and each has a stack, a private array in which its place is a number of its own: as they
 // walk trees.
 bool walks_with_stack(const llvm::Loop& loop, const LanePlan& plan, const LaneShapes& shapes) {
-    llvm::SmallVector<llvm::BasicBlock*> exiting;
-    loop.getExitingBlocks(exiting);
-    if (llvm::none_of(exiting, [&](const llvm::BasicBlock* block) { return plan.divergent.contains(block); }))
+    if (!ends_at_different_times(loop, plan))
         return false;
     llvm::SmallPtrSet<const llvm::Value*, 2> loaded, stored;
     for (const llvm::BasicBlock* block : loop.blocks())
@@ -270,24 +278,30 @@ bool walks_with_stack(const llvm::Loop& loop, const LanePlan& plan, const LaneSh
             const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
             if (address == nullptr || shapes.of(address).kind != LaneShape::Kind::varying)
                 continue;
-            const llvm::Value* const object = llvm::getUnderlyingObject(address);
-            if (llvm::isa<llvm::AllocaInst>(object))
-                (llvm::isa<llvm::LoadInst>(instruction) ? loaded : stored).insert(object);
+            // LLVM makes one load of what is either the top of the stack or, at first, an argument.
+            llvm::SmallVector<const llvm::Value*, 4> objects;
+            llvm::getUnderlyingObjects(address, objects);
+            for (const llvm::Value* const object : objects)
+                if (llvm::isa<llvm::AllocaInst>(object))
+                    (llvm::isa<llvm::LoadInst>(instruction) ? loaded : stored).insert(object);
         }
     return llvm::any_of(loaded, [&](const llvm::Value* object) { return stored.contains(object); });
 }
 
 // How much longer a vector stays in the loops around the block than its lanes would one by one: until the last of them leaves, in each of the
 // loops. Where the numbers are evenly spread between 0 and a greatest one, it is 1.6 to 1.9 times as long; often they are nearly equal. Walks through trees
-// are as long as the trees' parts that each lane sees.
+// are as long as the trees' parts that each lane sees, and so are the loops in them, such as those that go down to a leaf.
 double waiting_for_last_lane(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes) {
     constexpr double last_lane = 1.3, last_walk = 1.6;
     double waiting = 1;
+    unsigned others = 0;  // loops inside of the one that is looked at
     for (const llvm::Loop* loop = plan.loops->getLoopFor(&block); loop != plan.loop; loop = loop->getParentLoop()) {
         if (counts_to_own_number(*loop, plan, shapes))
             waiting *= last_lane;
         else if (walks_with_stack(*loop, plan, shapes))
-            waiting *= last_walk;
+            waiting *= std::pow(last_walk, 1 + std::exchange(others, 0));
+        else if (ends_at_different_times(*loop, plan))
+            ++others;
     }
     return waiting;
 }
