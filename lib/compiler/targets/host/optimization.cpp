@@ -30,6 +30,7 @@
 #include "register_tables.h"
 #include "scattered_loads.h"
 #include "skipped_results.h"
+#include "stack_tops.h"
 #include "sum_order.h"
 #include "table_vectors.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
@@ -121,6 +122,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             ask_whole_vectors(function, machine);
             compare_classes(function, machine);
             permute_small_tables(function, machine);
+            if (lanes.loops == 0)
+                keep_stack_tops(function);
         }
         lower_masked_memory(function, target);
         if (options.is_optimized)
