@@ -72,24 +72,25 @@ TEST(WaitingLanes, ThatWalkTreesWithStacksOfTheirOwn_AreSlower) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 0U) << processor;
 }
 
-// Trees whose top is in a variable: a loop goes down to a leaf, and another one takes the next part from the stack.
+// A loop goes down to a leaf, and another one takes the next part from the stack. One load reads the first part, which is in a buffer, and those on the stack.
 TEST(WaitingLanes, ThatGoDownTreesInLoopsOfTheirOwn_AreSlower) {
     constexpr const char* source = R"(
         kernel void k(global const uint* in, global uint* out) {
-            uint stack[32], height = 0, leaves = 0, top = in[get_global_id(0)];
+            uint stack[32], height = 0, leaves = 0;
+            const generic uint* place = in + get_global_id(0);
             for (;;) {
-                if (top < 3) {
-                    ++leaves;
-                    if (height == 0) break;
-                    top = stack[--height];
-                    continue;
+                uint top = *place;
+                while (top >= 3) {
+                    const uint third = top / 3;
+                    if (top & 1) {
+                        stack[height++] = third;
+                        top = top - third - 1;
+                    } else
+                        top = third;
                 }
-                const uint third = top / 3;
-                if (top & 1) {
-                    stack[height++] = third;
-                    top = top - third - 1;
-                } else
-                    top = third;
+                ++leaves;
+                if (height == 0) break;
+                place = &stack[--height];
             }
             out[get_global_id(0)] = leaves;
         })";
