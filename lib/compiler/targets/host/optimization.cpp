@@ -6,6 +6,7 @@
 #include "branching_loops.h"
 #include "class_ranges.h"
 #include "constant_division.h"
+#include "directed_halves.h"
 #include "even_and_odd.h"
 #include "expected_places.h"
 #include "extremum_checks.h"
@@ -144,6 +145,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         }
         scale_by_instructions(function, machine);
         choose_limits_of_logarithms(function, machine);
+        convert_to_directed_halves(function, machine);
         compute_fused_products(function, machine);
         pass_masks_as_words(function, machine);
         if (options.is_optimized) {
