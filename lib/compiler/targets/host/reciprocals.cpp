@@ -156,29 +156,52 @@ private:
     // r (1 + e / 2 + 3 / 8 e^2 + ...), within 1.2 ulp. e is NaN for 0 and infinity, whose estimates are right; a positive e keeps them. An infinite
     // dividend would be NaN in the sum q + q e / 2 if e is negative, hence the product for it.
     llvm::Value* by_root_in_one_step(llvm::Value* dividend, llvm::Value* root, llvm::Instruction& division) {
-        auto& [start, correction] = root_factors_[{division.getParent(), root}];
+        RootParts& parts = root_parts_[{division.getParent(), root}];
         llvm::Type* const type = root->getType();
-        const auto number = [&](double value) { return llvm::ConstantFP::get(type, value); };
-        if (!start) {
+        if (!parts.start) {
             llvm::Value* const radicand = llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0);
-            start = in_parts(radicand, [&](llvm::Value* part) { return estimate(part, Of::root); });
-            llvm::Value* const e = smaller(
-                fused(builder_.CreateFNeg(builder_.CreateFMul(radicand, start)), start, number(1)), number(0x1p-8));
-            llvm::Value* factor = number(0.5);
-            if (type->getScalarType()->isDoubleTy())
-                factor = fused(fused(number(35.0 / 128), e, number(5.0 / 16)), builder_.CreateFMul(e, e),
-                               fused(number(3.0 / 8), e, factor));
-            correction = builder_.CreateFMul(e, factor);
+            llvm::Value* const start = in_parts(radicand, [&](llvm::Value* part) { return estimate(part, Of::root); });
+            parts.start = start;
+            parts.e = smaller(fused(builder_.CreateFNeg(builder_.CreateFMul(radicand, start)), start, number(type, 1)),
+                              number(type, 0x1p-8));
         }
+        if (!dividend && type->isVectorTy() && type->getScalarType()->isFloatTy())
+            return fused(halved_estimate(parts.start), parts.e, parts.start);
+        if (!parts.correction)
+            parts.correction = correction_of(parts.e);
         if (!dividend)
-            return fused(start, correction, start);
+            return fused(parts.start, parts.correction, parts.start);
         // The root itself: of infinity, NaN.
         if (dividend == llvm::cast<llvm::IntrinsicInst>(root)->getArgOperand(0)) {
-            llvm::Value* const product = builder_.CreateFMul(dividend, start);
-            return fused(product, correction, product);
+            llvm::Value* const product = builder_.CreateFMul(dividend, parts.start);
+            return fused(product, parts.correction, product);
         }
-        return builder_.CreateFMul(builder_.CreateFMul(dividend, start), builder_.CreateFAdd(correction, number(1)));
+        return builder_.CreateFMul(builder_.CreateFMul(dividend, parts.start),
+                                   builder_.CreateFAdd(parts.correction, number(type, 1)));
     }
+
+    // e / 2, of doubles with three terms more.
+    llvm::Value* correction_of(llvm::Value* e) {
+        llvm::Type* const type = e->getType();
+        llvm::Value* factor = number(type, 0.5);
+        if (type->getScalarType()->isDoubleTy())
+            factor = fused(fused(number(type, 35.0 / 128), e, number(type, 5.0 / 16)), builder_.CreateFMul(e, e),
+                           fused(number(type, 3.0 / 8), e, factor));
+        return builder_.CreateFMul(e, factor);
+    }
+
+    // Half of an estimate of a root's reciprocal, by its exponent: beside the products, with which a processor's multipliers are busy. 0 where the
+    // estimate is 0 or negative, which is kept then.
+    llvm::Value* halved_estimate(llvm::Value* start) {
+        llvm::Type* const words = llvm::VectorType::getInteger(llvm::cast<llvm::VectorType>(start->getType()));
+        llvm::Value* const less =
+            builder_.CreateSub(builder_.CreateBitCast(start, words), llvm::ConstantInt::get(words, 1U << 23));
+        llvm::Value* const half =
+            builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, less, llvm::Constant::getNullValue(words));
+        return builder_.CreateBitCast(half, start->getType());
+    }
+
+    static llvm::Constant* number(llvm::Type* type, double value) { return llvm::ConstantFP::get(type, value); }
 
     llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
         return builder_.CreateIntrinsic(llvm::Intrinsic::fma, {a->getType()}, {a, b, c});
@@ -283,6 +306,11 @@ private:
     using Place = std::pair<llvm::BasicBlock*, llvm::Value*>;
     llvm::DenseMap<Place, llvm::Value*> reciprocals_;
     llvm::DenseMap<Place, std::pair<llvm::Value*, llvm::Value*>> root_factors_;
+    // The estimate of a root's reciprocal, its error, and what makes it exact, if needed.
+    struct RootParts {
+        llvm::Value *start = nullptr, *e = nullptr, *correction = nullptr;
+    };
+    llvm::DenseMap<Place, RootParts> root_parts_;
 };
 
 }  // namespace

@@ -1,0 +1,7 @@
+// native_tan and half_tan for processors with AVX-512, whose estimates have 14 bits (targets/host/reciprocals.cpp). builtins.h says when they replace
+// those of native.inc.
+#include "common.h"
+#include "fma.h"
+
+#define BODY "native_wide.inc"
+#include "widths.h"
