@@ -78,6 +78,32 @@ TEST(SubnormalArguments, OfVectors_AreScaledByTheirBits) {
     EXPECT_LE(counted<float>("hypot(x, y * 0)", "float"), 3 * vectors_of_floats());
 }
 
+struct alignas(64) Sixteen {
+    std::array<float, 16> elements;
+    bool operator==(const Sixteen&) const = default;
+};
+
+// Vectors whose elements are in one register have no branch around what tiny numbers do not need.
+TEST(SubnormalArguments, OfLongVectors_AreNotComputedWith) {
+    if (!can_count_subnormals())
+        GTEST_SKIP() << "the exceptions of this processor are not counted";
+    for (const std::string call : {"tanh", "sinh"}) {
+        test::KernelRunner runner("kernel void k(global float16* out, global const float16* a) {\n"
+                                  "size_t i = get_global_id(0); out[i] = " +
+                                  call + "(a[i]); }");
+        std::vector<Sixteen> out(items), a(items);
+        for (size_t i = 0; i < items; ++i)
+            for (size_t element = 0; element < 16; ++element)
+                a[i].elements[element] =
+                    std::numeric_limits<float>::denorm_min() * static_cast<float>(1 + (16 * i + element) * 1234);
+        void* const pointers[] = {out.data(), a.data()};
+        runner.run("k", pointers, items);  // makes the code
+        const SubnormalCounts counts = count_subnormals([&] { runner.run("k", pointers, items); });
+        EXPECT_EQ(counts.products + counts.scalings, 0U) << call;
+        EXPECT_TRUE(out == a) << call;
+    }
+}
+
 TEST(SubnormalResults, OfPowersThatAreZero_AreNotComputed) {
     if (!can_count_subnormals() || !has_wide_registers())
         GTEST_SKIP() << "only forms for AVX-512 are without them";
