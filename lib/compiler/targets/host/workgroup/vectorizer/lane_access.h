@@ -61,6 +61,7 @@ public:
     // For a load or store; nothing when the lanes' addresses have no constant step, or one below -1 or above `lane_step_max`.
     [[nodiscard]] std::optional<LaneAccess> of(llvm::Instruction& instruction);
     // The constant table in which the lanes look up their elements; null where they load them.
+    [[nodiscard]] Permutes permutes() const { return permutes_; }
     [[nodiscard]] const ConstantTable* table_of(llvm::Instruction& instruction);
     // BlockAccesses::structure_of, of the load's block.
     [[nodiscard]] llvm::SmallVector<llvm::LoadInst*, lane_structure_max> structure_of(llvm::LoadInst& load) {

@@ -3,6 +3,7 @@
 #include "chosen_elements.h"
 #include "lane_code.h"
 #include "lane_types.h"
+#include "shuffled_elements.h"
 #include "vectors_of_table.h"
 
 #include <llvm/Analysis/VectorUtils.h>
@@ -95,6 +96,9 @@ llvm::Value* LaneCode::emit_extraction(llvm::ExtractElementInst& extract) {
 llvm::Value* LaneCode::emit_insertion(llvm::InsertElementInst& insert) {
     if (const auto from_table = vector_of_table(insert, [&](llvm::LoadInst& load) { return accesses_.table_of(load); }))
         return look_up(builder_, *from_table, *vector(from_table->indices));
+    if (const auto shuffled = shuffled_elements(insert);
+        shuffled && is_permuted(*shuffled, width_, accesses_.permutes()))
+        return permuted(builder_, *vector(shuffled->elements), *vector(shuffled->places), width_);
     const llvm::Type& type = *insert.getType();
     llvm::Value* const numbers = repeated(vector(insert.getOperand(1)), type);
     if (llvm::isa<llvm::UndefValue>(insert.getOperand(0)))
