@@ -83,6 +83,37 @@ TEST(StackTops, ThatAreNotKnown_AreLoaded) {
     EXPECT_EQ(keep(pushes, "  call void @use(ptr %stack)\n").loads, 0U);
 }
 
+// Elements of 16 bits, accessed as 32: what is stored second changes half of what was stored first.
+TEST(StackTops, OfNumbersThatOverlap_AreLoaded) {
+    const auto with_elements = [](const char* type) {
+        const std::string element = std::string("getelementptr inbounds ") + type + ", ptr %stack, i64 ";
+        llvm::LLVMContext context;
+        const auto module =
+            parsed("define void @f(ptr %p, i32 %n) {\n"
+                   "entry:\n  %stack = alloca [64 x i32]\n  store i32 %n, ptr %stack\n"
+                   "  br label %loop\n"
+                   "loop:\n  %height = phi i32 [ 1, %entry ], [ %after, %end ]\n"
+                   "  %last = add i32 %height, -1\n  %place = zext i32 %last to i64\n"
+                   "  %top = " +
+                       element +
+                       "%place\n  %value = load i32, ptr %top\n"
+                       "  %is_leaf = icmp ult i32 %value, 3\n  br i1 %is_leaf, label %leaf, label %inner\n"
+                       "leaf:\n  br label %end\n"
+                       "inner:\n  %above = zext i32 %height to i64\n  %next = add i32 %height, 1\n"
+                       "  %behind = zext i32 %next to i64\n"
+                       "  %next_top = " +
+                       element + "%above\n  store i32 3, ptr %next_top\n" + "  %other = " + element +
+                       "%behind\n  store i32 %n, ptr %other\n  br label %end\n"
+                       "end:\n  %after = phi i32 [ %last, %leaf ], [ %next, %inner ]\n"
+                       "  %is_empty = icmp eq i32 %after, 0\n  br i1 %is_empty, label %out, label %loop\n"
+                       "out:\n  ret void\n}\n",
+                   context);
+        return module ? keep_stack_tops(*module->getFunction("f")) : ~0U;
+    };
+    EXPECT_EQ(with_elements("i32"), 1U);
+    EXPECT_EQ(with_elements("i16"), 0U);
+}
+
 TEST(StackTops, OfWalksThroughTrees_HaveTheSameResults) {
     const Outcome built = build("kernel void k(global const uint* in, global uint* out, global uint* seen) {\n"
                                 "  uint values[40], depths[40], sum = 0, count = 0;\n"

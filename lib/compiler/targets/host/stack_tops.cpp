@@ -186,6 +186,10 @@ private:
         auto* const index = element ? llvm::dyn_cast<llvm::PHINode>(element->index.base) : nullptr;
         if (index == nullptr || index->getParent() != &header_ || !is_only_accessed(*element->array))
             return;
+        // Loads and stores with different indices are then apart.
+        const llvm::DataLayout& layout = load.getDataLayout();
+        if (layout.getTypeStoreSize(load.getType()) > layout.getTypeAllocSize(element->address->getSourceElementType()))
+            return;
         auto* const next = index->getIncomingValueForBlock(end_);
         const auto* const last = llvm::dyn_cast<llvm::Instruction>(next);
         const bool is_of_end = last != nullptr && last->getParent() == end_;
