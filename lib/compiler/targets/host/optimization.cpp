@@ -22,6 +22,7 @@
 #include "masked_minimums.h"
 #include "minimum_zeros.h"
 #include "module/verified.h"
+#include "paired_iterations.h"
 #include "pass_gate.h"
 #include "passed_checks.h"
 #include "power_scaling.h"
@@ -151,6 +152,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized) {
             check_extrema(function);
             take_addresses_first(function);
+            pair_iterations(function, target);
         }
         if (options.is_optimized && may_store_registers(function))
             function.addFnAttr("stackrealign");
