@@ -155,6 +155,23 @@ TEST_F(CodeVersion, UsualLaunchesHaveCodeOfTheirOwnUntilAnotherNeedsCodeForAny) 
     EXPECT_EQ(made("usual"), 2);
 }
 
+// The same with images: code for their formats and usual launches, then for their formats and any launch.
+TEST_F(CodeVersion, UsualLaunchesWithImagesHaveCodeOfTheirOwn) {
+    const OwnedProgram program = copying("usual_images");
+    const OwnedKernel kernel = make_kernel(program, "usual_images");
+    const size_t row[] = {32, 4}, other[] = {64, 1}, odd[] = {20, 4};
+    run_copy(kernel, CL_RGBA, 64, 16, row);
+    run_copy(kernel, CL_RGBA, 192, 8, other);
+    EXPECT_EQ(made("usual_images"), 1);
+    run_copy(kernel, CL_RGBA, 60, 16, odd);
+    EXPECT_EQ(made("usual_images"), 2);
+    run_copy(kernel, CL_RGBA, 40, 16, odd);
+    run_copy(kernel, CL_RGBA, 64, 16, row);
+    EXPECT_EQ(made("usual_images"), 2);
+    run_copy(kernel, CL_R, 64, 16, row);
+    EXPECT_EQ(made("usual_images"), 3);
+}
+
 // Whose lanes are another dimension than x, and whose groups the runtime may choose.
 TEST_F(CodeVersion, UsualLaunchesOfColumnsHaveOneCode) {
     const OwnedProgram program =

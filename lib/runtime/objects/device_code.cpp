@@ -94,15 +94,24 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info) {
     return code;
 }
 
-compiler::CodeVersion DeviceCode::usual_version() {
-    compiler::CodeVersion version;
+compiler::CodeVersion DeviceCode::usual_version(std::vector<compiler::KnownArgument> known) {
+    compiler::CodeVersion version{{}, std::move(known)};
     version.launches = compiler::Launches::usual;
     return version;
 }
 
-bool DeviceCode::has_usual_code(const compiler::KernelInfo& info) const {
+bool DeviceCode::may_be_usual(const compiler::KernelInfo& info) const {
     return device_.info().code.format == driver::CodeFormat::host_function && !info.reqd_work_group_size &&
-           !info.uses_sub_groups && !specialises_for_images(info);
+           !info.uses_sub_groups;
+}
+
+bool DeviceCode::has_usual_code(const compiler::KernelInfo& info) const {
+    return may_be_usual(info) && !specialises_for_images(info);
+}
+
+// Of the dimensions, the first is likely the lanes'. As promise_whole_rows chooses, if the kernel's ids have as many dimensions as its groups.
+bool DeviceCode::is_likely_usual(const LaunchSizes& sizes) {
+    return LoadedCode::is_usual(sizes, 0, compiler::usual_row_multiple(sizes.local[1] * sizes.local[2] > 1));
 }
 
 bool DeviceCode::wants_usual(const Entry& entry, const LaunchSizes* sizes) const {
@@ -114,8 +123,7 @@ bool DeviceCode::wants_usual(const Entry& entry, const LaunchSizes* sizes) const
     // What is being made is waited for: it may suit.
     if (sizes == nullptr || versions_.is_begun(usual))
         return true;
-    // As promise_whole_rows chooses, if the kernel's ids have as many dimensions as its groups.
-    return LoadedCode::is_usual(*sizes, 0, compiler::usual_row_multiple(sizes->local[1] * sizes->local[2] > 1));
+    return is_likely_usual(*sizes);
 }
 
 Result<const LoadedCode*> DeviceCode::usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes) {
@@ -169,13 +177,13 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
         return choice.code;
     if (choice.version.is_general())
         return kernel(info);
-    if (choice.version.launches == compiler::Launches::usual) {
-        POLDER_ASSIGN(usual, make_usual(info));
-        if (sizes != nullptr && !usual->suits(*sizes))
-            return kernel(info);
+    if (choice.version.launches == compiler::Launches::any)
+        return special_kernel(info, std::move(choice.version));
+    const bool has_images = !choice.version.known.empty();
+    POLDER_ASSIGN(usual, has_images ? special_kernel(info, choice.version) : make_usual(info));
+    if (sizes == nullptr || usual->suits(*sizes))
         return usual;
-    }
-    return special_kernel(info, std::move(choice.version));
+    return has_images ? special_kernel(info, {{}, std::move(choice.version.known)}) : kernel(info);
 }
 
 Result<DeviceCode::QuickCode> DeviceCode::quick_kernel(const compiler::KernelInfo& info, uint64_t work, Count count) {
@@ -217,12 +225,14 @@ DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion&
     const uint64_t items = sizes ? sizes->global[0] * sizes->global[1] * sizes->global[2] : 0;
     if (const LoadedCode* const own = entry.find(version))
         return {own, {}};
-    if (wants_special(entry, version, items))
-        return {nullptr, version};
     const compiler::CodeVersion any_groups{any_groups_of(*entry.info), version.known};
-    if (!version.known.empty())
-        if (const LoadedCode* const code = entry.find(any_groups))
-            return {code, {}};
+    const LoadedCode* const for_images = version.known.empty() ? nullptr : entry.find_for_images(any_groups, sizes);
+    if (for_images != nullptr && !version.groups)
+        return {for_images, {}};
+    if (wants_special(entry, version, items))
+        return {nullptr, with_usual_launches(entry, version, sizes)};
+    if (for_images != nullptr)
+        return {for_images, {}};
     if (entry.code)
         return {entry.code, {}};
     // When no launch follows, any existing code suffices.
@@ -231,8 +241,19 @@ DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion&
     if (wants_usual(entry, sizes))
         return {entry.usual, usual_version()};
     if (wants_images(entry, version))
-        return {nullptr, any_groups};
+        return {nullptr, with_usual_launches(entry, any_groups, sizes)};
     return {};
+}
+
+compiler::CodeVersion DeviceCode::with_usual_launches(const Entry& entry, const compiler::CodeVersion& version,
+                                                      const LaunchSizes* sizes) const {
+    if (version.known.empty() || version.groups)
+        return version;
+    const bool wants_any = sizes == nullptr ? version.launches == compiler::Launches::any : !is_likely_usual(*sizes);
+    compiler::CodeVersion usual = usual_version(version.known);
+    return wants_any || !may_be_usual(*entry.info) || entry.find(usual) != nullptr
+               ? compiler::CodeVersion{{}, version.known}
+               : usual;
 }
 
 bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items) {
@@ -263,6 +284,14 @@ bool DeviceCode::wants_images(const Entry& entry, const compiler::CodeVersion& v
 const LoadedCode* DeviceCode::Entry::find(const compiler::CodeVersion& version) const {
     const auto found = std::ranges::find(specials, version, &Special::version);
     return found == specials.end() ? nullptr : found->code;
+}
+
+const LoadedCode* DeviceCode::Entry::find_for_images(const compiler::CodeVersion& any_groups,
+                                                     const LaunchSizes* sizes) const {
+    if (const LoadedCode* const any = find(any_groups))
+        return any;
+    const LoadedCode* const of_usual = any_groups.groups ? nullptr : find(usual_version(any_groups.known));
+    return of_usual != nullptr && (sizes == nullptr || of_usual->suits(*sizes)) ? of_usual : nullptr;
 }
 
 uint64_t DeviceCode::Entry::versions_with(std::span<const compiler::KnownArgument> known) const {

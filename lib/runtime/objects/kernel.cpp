@@ -285,7 +285,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched&
         version.groups = groups;
     {
         const Lock lock(mutex_);
-        if (const LastCode& last = last_code(on); last.special && last.version == version)
+        if (const LastCode& last = last_code(on); last.special && last.version == version && last.special->suits(sizes))
             return last.special;
     }
     POLDER_ASSIGN(loaded, on.code->kernel(*on.info, version, &sizes));
@@ -304,12 +304,14 @@ Result<const LoadedCode*> Kernel::code_before_groups(const KernelOnDevice& on, c
     POLDER_ASSIGN(quick, quick_code(on, launched, DeviceCode::Count::asked));
     if (quick)
         return quick;
-    if (const compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty())
-        return on.code->kernel(*on.info, version, nullptr);
     const Size3 local = likely_local_size(launched.global, on.device->info().compute_units);
     const LaunchSizes likely{launched.global, launched.offset, local};
     // The size that will be chosen may be another, for lanes of another dimension, so the code is not yet compared with it.
     const bool is_usual = LoadedCode::is_usual(likely, 0, likely_row_multiple(launched.global));
+    if (compiler::CodeVersion version{{}, known_arguments(on)}; !version.known.empty()) {
+        version.launches = is_usual ? compiler::Launches::usual : compiler::Launches::any;
+        return on.code->kernel(*on.info, version, nullptr);
+    }
     POLDER_ASSIGN(loaded, on.code->usual_kernel(*on.info, is_usual ? nullptr : &likely));
     general_code(on).store(loaded, std::memory_order_release);
     return loaded;

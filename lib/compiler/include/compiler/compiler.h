@@ -211,7 +211,7 @@ struct CodeVersion {
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
     Effort effort = Effort::full;
     Form form = Form::best;
-    Launches launches = Launches::any;  // `usual` only without groups and known arguments
+    Launches launches = Launches::any;  // `usual` only without groups
     [[nodiscard]] bool is_general() const {
         return !groups && known.empty() && effort == Effort::full && form == Form::best && launches == Launches::any;
     }

@@ -148,6 +148,9 @@ private:
         uint64_t quick_work = 0;  // the instructions that launches of quick code have executed, at most
         uint32_t quick_launches = 0;
         [[nodiscard]] const LoadedCode* find(const compiler::CodeVersion& version) const;
+        // The code for images and any groups that suits a launch with these sizes; any such code when `sizes` is null.
+        [[nodiscard]] const LoadedCode* find_for_images(const compiler::CodeVersion& any_groups,
+                                                        const LaunchSizes* sizes) const;
         [[nodiscard]] uint64_t versions_with(std::span<const compiler::KnownArgument> known) const;
         // Counts a launch for which the version does not exist. Returns whether the version is worth compiling now.
         bool count(const compiler::CodeVersion& version, uint64_t items);
@@ -165,6 +168,10 @@ private:
     [[nodiscard]] bool wants_usual(const Entry& entry, const LaunchSizes* sizes) const POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
+    // `version`, for usual launches alone if it is for images and any groups, the launch is likely usual, and there is no such code, which would not suit it.
+    // Without `sizes`, `version` says which launches are wanted.
+    [[nodiscard]] compiler::CodeVersion with_usual_launches(const Entry& entry, const compiler::CodeVersion& version,
+                                                            const LaunchSizes* sizes) const POLDER_REQUIRES(mutex_);
     // Whether code for these images and any groups is made rather than code for any launch.
     [[nodiscard]] static bool wants_images(const Entry& entry, const compiler::CodeVersion& version);
     // Whether there is quick code, and not enough launches of it for other code to be made ahead.
@@ -175,9 +182,11 @@ private:
     // The groups of the first launch, as far as they can be foreseen, and its code.
     [[nodiscard]] Groups likely_groups(const compiler::KernelInfo& info) const;
     [[nodiscard]] compiler::CodeVersion likely_version(const compiler::KernelInfo& info) const;
-    // Whether the kernel can have code for usual launches: where its code does not depend on groups or images anyway.
+    // Whether the kernel can have code for usual launches: where its code does not depend on groups anyway. Without images, such code is foreseen.
+    [[nodiscard]] bool may_be_usual(const compiler::KernelInfo& info) const;
     [[nodiscard]] bool has_usual_code(const compiler::KernelInfo& info) const;
-    [[nodiscard]] static compiler::CodeVersion usual_version();
+    [[nodiscard]] static bool is_likely_usual(const LaunchSizes& sizes);
+    [[nodiscard]] static compiler::CodeVersion usual_version(std::vector<compiler::KnownArgument> known = {});
     [[nodiscard]] Result<const LoadedCode*> make_usual(const compiler::KernelInfo& info);
     [[nodiscard]] Result<const LoadedCode*> special_kernel(const compiler::KernelInfo& info,
                                                            compiler::CodeVersion version);
