@@ -106,6 +106,46 @@ TEST(ItemBlocks, OfAllSizesAndOffsets_AreRight) {
     }
 }
 
+// The number of a work-item in its group, as kernels with warps of several rows compute it. Rows of usual launches are multiples of 16.
+constexpr const char* warps_of_rows = R"(
+    kernel void usual_(global const ulong* in, global ulong* out, local ulong* shared) {
+        const uint id = get_local_id(1) * get_local_size(0) + get_local_id(0), place = get_local_id(0) % 32;
+        local ulong* const warp = shared + id / 32 * 32;
+        const size_t at = get_global_id(1) * get_global_size(0) + get_global_id(0);
+        warp[place] = in[at];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        out[at] = warp[place ^ 1] + (id & 0x60);
+    })";
+
+TEST(ItemBlocks, OfWholeRowsInUsualLaunches_AreRows) {
+    Compiled program(warps_of_rows, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("usual_"), "");
+    EXPECT_FALSE(has(program, "masked.scatter")) << program.optimised();
+    EXPECT_FALSE(has(program, "icmp ne <16 x ptr>")) << program.optimised();
+}
+
+TEST(ItemBlocks, OfWholeRowsInUsualLaunches_AreRight) {
+    std::vector<uint64_t> in(4096);
+    std::iota(in.begin(), in.end(), uint64_t{1} << 40);
+    Compiled program(warps_of_rows);
+    for (const unsigned vectors : {0U, 2U, 4U}) {
+        program.run_at_once(vectors);
+        for (const auto& [width, height] : {std::pair<uint64_t, uint64_t>{64, 2}, {128, 1}, {32, 4}, {256, 2}}) {
+            ASSERT_EQ(program.prepare("usual_"), "");
+            std::vector<uint64_t> out(in.size()), expected(in.size());
+            const uint64_t row = 512, rows = in.size() / row;
+            for (uint64_t y = 0; y < rows; ++y)
+                for (uint64_t x = 0; x < row; ++x) {
+                    const uint64_t id = y % height * width + x % width;
+                    expected[y * row + x] = in[y * row + (x ^ 1)] + (id & 0x60);
+                }
+            program.run({2, {row, rows, 1}, {width, height, 1}},
+                        Arguments().add(in.data()).add(out.data()).add_local(width * height * sizeof(uint64_t)));
+            EXPECT_EQ(out, expected) << width << " x " << height << ", vectors " << vectors;
+        }
+    }
+}
+
 // A step of a bitonic sort in rows of 64: LLVM writes the row's beginning as a part of the id that was shifted up.
 constexpr const char* rows_of_four = R"(
     kernel void k(global uint* data) {

@@ -42,9 +42,12 @@ void promise_whole_rows(LoweredKernel& kernel) {
     if (!has_usual_launches(function))
         return;
     llvm::Value*& row = kernel.actual_size[kernel.order[0]];
-    auto* const mask =
-        llvm::BinaryOperator::CreateAnd(row, llvm::ConstantInt::get(row->getType(), mask_of_rows(items_of_vector)),
-                                        "row", kernel.prologue->getTerminator()->getIterator());
+    // Kernels compute the numbers of work-items with it, such as `y * get_local_size(0) + x`.
+    auto* const computed = row->use_empty() ? nullptr : llvm::dyn_cast<llvm::Instruction>(row);
+    auto* const mask = llvm::BinaryOperator::CreateAnd(
+        row, llvm::ConstantInt::get(row->getType(), mask_of_rows(items_of_vector)), "row",
+        computed != nullptr ? std::next(computed->getIterator()) : kernel.prologue->getTerminator()->getIterator());
+    row->replaceUsesWithIf(mask, [&](const llvm::Use& use) { return use.getUser() != mask; });
     const auto has_ids = [&](unsigned dimension) { return has_local_id(*function.getParent(), dimension); };
     if (!has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))
         mask->setMetadata(row_tag, llvm::MDNode::get(function.getContext(), {}));

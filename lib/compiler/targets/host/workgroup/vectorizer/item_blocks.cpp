@@ -3,7 +3,8 @@
 // A vector of lanes lies within one block when the block is at least as large and the first lane's number is a multiple of the lanes. All vectors
 // of a loop begin at multiples of their lanes, so this must hold for the base of the number alone. Bases that come from the launch, such as the
 // group's first id, are checked before the loop (LaneShapes::assumed_aligned): groups of 32, 64 or 256 work-items pass. Other bases are not taken,
-// because the scalar loop would run for most of their values. Within a block all quotients are the same, and remainders have the number's step.
+// because the scalar loop would run for most of their values, unless they are known to be such multiples, as `y * get_local_size(0)` is in usual launches
+// (frame/usual_launches.h). Within a block all quotients are the same, and remainders have the number's step.
 #include "item_blocks.h"
 
 #include "differing_bits.h"
@@ -16,7 +17,9 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/Support/KnownBits.h>
 #include <llvm/Support/MathExtras.h>
+#include <utility>
 
 namespace polder::compiler::workgroup {
 
@@ -65,7 +68,8 @@ std::optional<Division> as_division(const llvm::BinaryOperator& op) {
     case How::And:
         if (value.isMask() && value.countr_one() <= block_bits_max)
             return Division{number, block(value) + 1, true};
-        if (value.isNegatedPowerOf2() && value.countr_zero() <= block_bits_max)
+        // Whatever bits of the block's number the mask keeps: of `(uint)id / 32 * 32` those of 32 bits.
+        if (value.countr_zero() > 0 && value.countr_zero() <= block_bits_max)
             return Division{number, uint64_t{1} << value.countr_zero()};
         return std::nullopt;
     default: return std::nullopt;
@@ -145,9 +149,38 @@ std::optional<LaneShape> LaneShapes::in_block(llvm::BinaryOperator& op) {
                        op.getType()->getIntegerBitWidth());
 }
 
+// Of a sum that is computed within the loop, and so has no base: what is the same for all lanes, and the rest.
+std::optional<std::pair<const llvm::Value*, const llvm::Value*>>
+LaneShapes::summands_of(const llvm::Value& number) const {
+    const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(&number);
+    if (sum == nullptr || sum->getOpcode() != llvm::Instruction::Add)
+        return std::nullopt;
+    const unsigned shared = of(sum->getOperand(0)).is_uniform() ? 0 : 1;
+    if (!of(sum->getOperand(shared)).is_uniform())
+        return std::nullopt;
+    return std::pair{sum->getOperand(shared), sum->getOperand(1 - shared)};
+}
+
+// How many lanes a number is known to be a multiple of, when `stride` of it belong to each; no limit for 0.
+uint64_t LaneShapes::lanes_of_zeros(const llvm::Value& number, uint64_t stride) const {
+    const llvm::KnownBits bits = llvm::computeKnownBits(&number, loop_.getHeader()->getDataLayout());
+    return bits.countMinTrailingZeros() <= block_bits_max ? (uint64_t{1} << bits.countMinTrailingZeros()) / stride
+                                                          : any_lanes;
+}
+
 bool LaneShapes::assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block,
                                 bool must_be_positive) {
     llvm::Value* const base = base_of_low_bits(&number);
+    if (base == nullptr && !must_be_positive)
+        if (const auto summands = summands_of(number)) {
+            const auto& [shared, changing] = *summands;
+            const uint64_t lanes_of_shared = lanes_of_zeros(*shared, static_cast<uint64_t>(stride));
+            if (lanes_of_shared < lanes_ || !of(changing).is_strided() || of(changing).stride != stride ||
+                !assume_aligned(*changing, stride, lanes_in_block, false))
+                return false;
+            lanes_max_ = std::min(lanes_max_, lanes_of_shared);
+            return true;
+        }
     if (base == nullptr) {
         const auto before = must_be_positive ? std::nullopt : before_shift(number, stride);
         return before && of(before->value).is_strided() && of(before->value).stride == before->stride &&
@@ -157,15 +190,16 @@ bool LaneShapes::assume_aligned(const llvm::Value& number, int64_t stride, uint6
     const uint64_t offset = static_cast<uint64_t>(split.offset), step = static_cast<uint64_t>(stride);
     if (offset % (step * lanes_) != 0)
         return false;
-    const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(split.root);
-    const bool is_zero = constant != nullptr && constant->isZero();
-    if (!is_zero && (certainty_ == Certainty::proven || !is_of_launch(*split.root)))
+    const uint64_t lanes_of_root = lanes_of_zeros(*split.root, step);
+    const bool is_aligned = lanes_of_root >= lanes_;
+    if (!is_aligned && (certainty_ == Certainty::proven || !is_of_launch(*split.root)))
         return false;
     if (must_be_positive && !assume_small(base, false, stride))
         return false;
-    if (const AlignedBase aligned{split.root, step}; !is_zero && !llvm::is_contained(assumed_aligned_, aligned))
+    const AlignedBase aligned{split.root, step};
+    if (!is_aligned && !llvm::is_contained(assumed_aligned_, aligned))
         assumed_aligned_.push_back(aligned);
-    lanes_max_ = std::min(lanes_max_, lanes_in_block);
+    lanes_max_ = std::min(lanes_max_, is_aligned ? std::min(lanes_in_block, lanes_of_root) : lanes_in_block);
     if (offset != 0)
         lanes_max_ = std::min(lanes_max_, (offset & -offset) / step);
     return true;

@@ -174,7 +174,7 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     const LaneShape value = of(op.getOperand(0));
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
     if (is_guess())
-        return LaneShape::of_one_that_varies(value, of(op.getOperand(1)));
+        return in_block(op).value_or(LaneShape::of_one_that_varies(value, of(op.getOperand(1))));
     if (value.kind == LaneShape::Kind::unknown)
         return {};
     if (!value.is_strided() || !mask)

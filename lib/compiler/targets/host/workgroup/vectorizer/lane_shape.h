@@ -29,6 +29,7 @@
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
 #include <optional>
+#include <utility>
 
 namespace llvm {
 class Loop;
@@ -137,6 +138,9 @@ private:
     std::optional<LaneShape> incremented(llvm::BinaryOperator& product);
     bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
     bool assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block, bool must_be_positive);
+    [[nodiscard]] std::optional<std::pair<const llvm::Value*, const llvm::Value*>>
+    summands_of(const llvm::Value& number) const;
+    [[nodiscard]] uint64_t lanes_of_zeros(const llvm::Value& number, uint64_t stride) const;
     [[nodiscard]] llvm::Value* base_of_low_bits(const llvm::Value* number) const;
     llvm::Value* sum_of(llvm::Value& base, llvm::Value& other);
     llvm::Value* times_constant(llvm::Instruction& product, const LaneShape& value, int64_t factor);
