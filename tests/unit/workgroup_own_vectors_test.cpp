@@ -62,5 +62,74 @@ TEST(OwnVectors, ThatAreLoadedApart_AreFasterThanLanes) {
         ASSERT_EQ(out[static_cast<size_t>(i)], expected(i / 4 % width, i / 4 / width, i % 4)) << i;
 }
 
+// Forces between particles, as molecular dynamics computes them: each vector of four is loaded at once, and its elements are used as numbers.
+TEST(OwnVectors, OfWhichOnlyElementsAreUsed_AreTakenApart) {
+    Compiled program(R"(
+        kernel void k(global float* forces, global const float4* places, global const float4* kinds, global const float* factors,
+                      global const int* neighbours, int count, int rows) {
+            const int id = get_global_id(0);
+            const float4 own = places[id];
+            float x = 0, y = 0, z = 0;
+            for (int row = 0; row < rows; ++row) {
+                const int neighbour = neighbours[row * count + id];
+                const float factor = factors[neighbour >> 30 & 3];
+                const float4 other = places[neighbour & 0x3fffffff];
+                const int kind = (int)own.w * 2 + (int)other.w;
+                const float dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
+                const float squared = dx * dx + dy * dy + dz * dz;
+                if (squared < kinds[kind].z) {
+                    const float force = factor * squared * (kinds[kind].x * squared - kinds[kind].y);
+                    x += dx * force;
+                    y += dy * force;
+                    z += dz * force;
+                }
+            }
+            forces[3 * id] = x;
+            forces[3 * id + 1] = y;
+            forces[3 * id + 2] = z;
+        })");
+    ASSERT_EQ(program.prepare("k"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U);
+    EXPECT_FALSE(program.result().lanes.keeps_vectors);
+    constexpr int count = 64, rows = 5;
+    std::vector<float> places = small_numbers(size_t{count} * 4, 1);
+    for (size_t i = 3; i < places.size(); i += 4)
+        places[i] = static_cast<float>(i / 4 % 2);  // the kind
+    const std::vector<float> kinds{1, 2, 200, 0, 2, 1, 100, 0, 3, 1, 50, 0, 1, 1, 300, 0}, factors{1, 2, 3, 4};
+    std::vector<int> neighbours(size_t{count} * rows);
+    for (size_t i = 0; i < neighbours.size(); ++i)
+        neighbours[i] = static_cast<int>(i * 37 % count) | (i % 3 == 0 ? 1 << 30 : 0);
+    std::vector<float> forces(size_t{count} * 3);
+    program.run({1, {count, 1, 1}, {32, 1, 1}}, Arguments()
+                                                    .add(forces.data())
+                                                    .add(places.data())
+                                                    .add(kinds.data())
+                                                    .add(factors.data())
+                                                    .add(neighbours.data())
+                                                    .add(int{count})
+                                                    .add(int{rows}));
+    const auto element = [](const std::vector<float>& of, int at) { return of[static_cast<size_t>(at)]; };
+    for (int id = 0; id < count; ++id) {
+        float expected[3] = {};  // whole numbers, so that no order of the sums matters
+        for (int row = 0; row < rows; ++row) {
+            const int neighbour = neighbours[static_cast<size_t>(row * count + id)], other = neighbour & 0x3fffffff;
+            float distance[3], squared = 0;
+            for (int i = 0; i < 3; ++i) {
+                distance[i] = element(places, 4 * id + i) - element(places, 4 * other + i);
+                squared += distance[i] * distance[i];
+            }
+            const int kind = id % 2 * 2 + other % 2;
+            if (!(squared < element(kinds, 4 * kind + 2)))
+                continue;
+            const float force = element(factors, neighbour >> 30 & 3) * squared *
+                                (element(kinds, 4 * kind) * squared - element(kinds, 4 * kind + 1));
+            for (int i = 0; i < 3; ++i)
+                expected[i] += distance[i] * force;
+        }
+        for (int i = 0; i < 3; ++i)
+            ASSERT_EQ(element(forces, 3 * id + i), expected[i]) << id << ' ' << i;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -92,6 +92,10 @@ constexpr double margin_of_work = 0.9, margin_without_loops = 0.6;
 // loops, such vectors are also fewer chains, whose latency nothing hides.
 constexpr double part_of_instructions = 0.6;
 
+// Explicit vectors that save less than this part of a work-item's instructions do not decide about lanes: the kernel loads them, as the places of
+// atoms, and computes with their elements.
+constexpr double least_part_saved = 1.0 / 32;
+
 // How often a loop over work-items is assumed to run, because of the kernel's loops around it.
 double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_loops_around(loop)); }
 
@@ -457,8 +461,10 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     if (!are_wide && (saved == 0 || lanes == Lanes::wherever_possible))
         return in_form(function, ExplicitVectors::split).report;
     CopiedFunction as_written(function, analyses), with_whole(function, analyses);
-    Form whole = in_form(*with_whole, ExplicitVectors::whole);
     Form split = are_wide ? Form{} : in_form(function, ExplicitVectors::split);
+    if (split.gain > 0 && saved < least_part_saved * split.one_by_one)
+        return split.report;
+    Form whole = in_form(*with_whole, ExplicitVectors::whole);
     // An explicit vector that is apart from its neighbour's is one load without lanes. In lanes its elements go to as many registers, by
     // moves across the whole of them, which wait for each other and take longer than other instructions.
     const double split_gain = split.gain - split.structures;
