@@ -119,6 +119,26 @@ TEST(WaitingLanes, InLoopsOverWindowsThatContainAPixel_AreFaster) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 1U) << processor;
 }
 
+// Windows are short: dividing the number of a work-item into its place takes longer.
+TEST(WaitingLanes, InLoopsOverWindowsInsideOfAPicture_AreFaster) {
+    constexpr const char* source = R"(
+        kernel void k(int n, global const float* picture, int height, int width, int size, int step, int border,
+                      int rows, int row, global float* means) {
+            for (int i = get_global_id(0); i < n; i += get_global_size(0)) {
+                const int x = i % row * step - border, y = i / row % rows * step - border;
+                global const float* const plane = picture + i / row / rows * height * width;
+                const int x0 = max(x, 0), x1 = min(x + size, width), y0 = max(y, 0), y1 = min(y + size, height);
+                float sum = 0;
+                for (int v = y0; v < y1; ++v)
+                    for (int u = x0; u < x1; ++u)
+                        sum += plane[v * width + u];
+                means[i] = sum / ((x1 - x0) * (y1 - y0));
+            }
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 1U) << processor;
+}
+
 // What is loaded decides where the next iteration loads: one work-item after the other waits for each load.
 TEST(WaitingLanes, OfSearchesThatWaitForLoads_AreFaster) {
     constexpr const char* tree = R"(

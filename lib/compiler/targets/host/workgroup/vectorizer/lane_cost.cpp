@@ -1,5 +1,5 @@
 // A sum over the instructions of a loop. Each is weighted by how often its block is assumed to run: 8^depth times inside of `depth` loops,
-// at most 8^4, and less often in arms of uniform switches.
+// at most 8^4, and less often in arms of uniform switches and in loops over windows.
 #include "lane_cost.h"
 
 #include "explicit_vectors.h"
@@ -12,6 +12,7 @@
 #include "targets/host/workgroup/work_items/local_atomics.h"
 #include "uniform_arms.h"
 #include "vector_functions.h"
+#include "window_loops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -364,8 +365,8 @@ LaneCosts costs_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses&
     for (llvm::BasicBlock* block : plan.blocks) {
         if (is_in_fallback_loop(*plan.loops, block))
             continue;
-        const double weight =
-            arms.part_of(*block) * weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
+        const double weight = arms.part_of(*block) * part_of_windows(*block, plan, shapes) *
+                              weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
         const Mask mask = mask_of(*block, plan, shapes);
         const double waiting = waiting_for_last_lane(*block, plan, shapes);
         for (llvm::Instruction& instruction : *block) {
