@@ -121,11 +121,13 @@ TEST(Chains, OfLanesThatLeaveAtDifferentTimes_AreTwo) {
     }
 }
 
-// Rows of 4096 numbers, each on pages of its own.
-std::string scaled_rows(int rows) {
+// Rows of numbers, each on pages of its own.
+std::string scaled_rows(int rows, const std::string& length = "4096") {
     std::string body;
-    for (int row = 0; row < rows; ++row)
-        body += "    out[" + std::to_string(row) + " * 4096 + i] = 2 * in[" + std::to_string(row) + " * 4096 + i];\n";
+    for (int row = 0; row < rows; ++row) {
+        const std::string place = "[" + std::to_string(row) + " * " + length + " + i]";
+        body += "    out" + place + " = 2 * in" + place + ";\n";
+    }
     return "kernel void k(global const float* restrict in, global float* restrict out) {\n"
            "    size_t i = get_global_id(0);\n" +
            body + "}";
@@ -154,6 +156,16 @@ TEST(Chains, AreManyOnManyPages) {
                 expected[row * row_items + i] = 2 * in[row * row_items + i];
         program.run({1, {items, 1, 1}, {items, 1, 1}}, Arguments().add(in.data()).add(out.data()));
         ASSERT_EQ(out, expected) << items;
+    }
+}
+
+// What the processor fetches in advance stays in the cache.
+TEST(Chains, OnManyPagesInManySetsOfTheCache_AreOne) {
+    for (const char* length : {"13824", "8448", "10240"}) {
+        Compiled code(scaled_rows(100, length), processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_TRUE(has(code, "fmul <16 x float>")) << length;
+        EXPECT_FALSE(has(code, "<64 x float>")) << length;
     }
 }
 

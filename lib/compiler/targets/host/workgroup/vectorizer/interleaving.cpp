@@ -322,11 +322,34 @@ unsigned vectors_in_a_register(const LanePlan& plan, const LaneShapes& shapes, L
 
 constexpr int64_t page_bytes = 4096;
 
+// `sets`: how many parts of the second cache's sets the pages are in, where all buffers begin at one of them.
+struct RowPages {
+    size_t count = 0, sets = 0;
+};
+
+// How many bytes are added to a place of its base that may differ from work-item to work-item.
+int64_t bytes_behind_item(const Place& place) {
+    using namespace llvm::PatternMatch;
+    const auto* const element = llvm::dyn_cast<llvm::GetElementPtrInst>(place.base);
+    const llvm::APInt* added = nullptr;
+    if (element == nullptr || element->getNumIndices() != 1 ||
+        !match(element->getOperand(1), m_AddLike(m_Value(), m_APInt(added))) || !added->isSignedIntN(32))
+        return place.offset;
+    const uint64_t bytes = element->getDataLayout().getTypeAllocSize(element->getSourceElementType());
+    return place.offset + added->getSExtValue() * static_cast<int64_t>(bytes);
+}
+
 // How many pages of memory the accesses of one work-item are on, at least, where all lanes' accesses are in rows; else 0. An access in an inner loop
 // that is on another page in each iteration counts as many.
-size_t pages_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
+RowPages pages_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
     constexpr int64_t iterations = 32;
+    constexpr uint64_t way_bytes = 1 << 17, part_bytes = page_bytes / 2;
     llvm::DenseSet<std::pair<const llvm::Value*, int64_t>> pages;
+    llvm::DenseSet<uint64_t> sets;
+    const auto insert = [&](const Place& place, int64_t further) {
+        pages.insert({place.base, (place.offset + further) / page_bytes});
+        sets.insert(static_cast<uint64_t>(bytes_behind_item(place) + further) % way_bytes / part_bytes);
+    };
     for (llvm::BasicBlock* block : plan.blocks) {
         const llvm::Loop* const loop = plan.loops->getLoopFor(block);
         for (llvm::Instruction& instruction : *block) {
@@ -335,17 +358,16 @@ size_t pages_of(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& ac
                 continue;
             const auto access = accesses.of(instruction);
             if (!access || !access->is_certain || !access->is_consecutive())
-                return 0;
+                return {};
             const Place place = place_of(instruction);
-            const int64_t page = place.offset / page_bytes;
-            pages.insert({place.base, page});
+            insert(place, 0);
             if (const auto growth = loop != plan.loop ? growth_of(address, *loop) : std::nullopt;
                 growth && std::abs(*growth) >= page_bytes)
                 for (int64_t iteration = 1; iteration < iterations; ++iteration)
-                    pages.insert({place.base, page + iteration * (*growth / page_bytes)});
+                    insert(place, iteration * *growth);
         }
     }
-    return pages.size();
+    return {pages.size(), sets.size()};
 }
 
 // How many registers the values of one vector need at once.
@@ -394,12 +416,20 @@ unsigned vectors_of_strides(const LanePlan& plan, const LaneShapes& shapes, Lane
     return vectors * registers_for(plan, shapes) <= registers ? vectors : 1;
 }
 
+// Whether the processor looks up many pages, and what it has fetched in advance of a row, the next line, is displaced before the next vector reads it: the
+// rows are a power of two apart, or nearly, and share few sets of the cache. Where they are spread, several vectors would read what nothing has fetched
+// (measured on a Zen 4).
+bool has_rows_in_the_way(const RowPages& pages, Pages prices) {
+    constexpr size_t pages_min = 24, sets_max = 12;
+    return pages.count >= pages_min && (prices != Pages::dear || pages.sets <= sets_max);
+}
+
 // Long code that is emitted for more vectors takes long to compile. Code that is not short has no more vectors than have their values in registers, also
 // where pages are dear: S3D's qssa2 with floats took 3 times as long.
 unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                                const llvm::TargetTransformInfo& target, unsigned lanes, size_t size,
                                const LaneTarget& prices) {
-    constexpr size_t pages_min = 24, instructions_max = 6000, short_max = 2600;
+    constexpr size_t instructions_max = 6000, short_max = 2600;
     unsigned vectors = vectors_max;
     while (vectors > 1 && size * vectors > instructions_max)
         vectors /= 2;
@@ -407,7 +437,7 @@ unsigned vectors_on_many_pages(const LanePlan& plan, const LaneShapes& shapes, L
         return loop == plan.loop || InnerLoop(*loop, shapes, accesses, target, lanes, prices).fits(vectors_max);
     };
     if (vectors == 1 || !plan.privates.empty() || !llvm::all_of(plan.loop->getLoopsInPreorder(), is_short) ||
-        pages_of(plan, shapes, accesses) < pages_min)
+        !has_rows_in_the_way(pages_of(plan, shapes, accesses), prices.pages))
         return 1;
     const size_t registers = target.getNumberOfRegisters(target.getRegisterClassForType(true));
     const size_t of_one = registers_for(plan, shapes);
