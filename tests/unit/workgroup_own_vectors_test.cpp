@@ -112,7 +112,8 @@ TEST(OwnVectors, OfWhichOnlyElementsAreUsed_AreTakenApart) {
     for (int id = 0; id < count; ++id) {
         float expected[3] = {};  // whole numbers, so that no order of the sums matters
         for (int row = 0; row < rows; ++row) {
-            const int neighbour = neighbours[static_cast<size_t>(row * count + id)], other = neighbour & 0x3fffffff;
+            const int place = row * count + id;
+            const int neighbour = neighbours[static_cast<size_t>(place)], other = neighbour & 0x3fffffff;
             float distance[3], squared = 0;
             for (int i = 0; i < 3; ++i) {
                 distance[i] = element(places, 4 * id + i) - element(places, 4 * other + i);
