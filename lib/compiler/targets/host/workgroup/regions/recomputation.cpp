@@ -1,5 +1,7 @@
 #include "recomputation.h"
 
+#include <llvm/IR/Type.h>
+
 namespace polder::compiler::workgroup {
 
 bool is_cheap_to_recompute(const llvm::Instruction& instruction) {
