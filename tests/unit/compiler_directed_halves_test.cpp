@@ -1,16 +1,11 @@
 // Halves rounded in a direction, compiled for processors that have instructions for them and for one that has not. half_test checks the results.
-#include "machine/host.h"
-#include "parsed_ir.h"
+#include "compiled_for_processor.h"
 #include "targets/host/directed_halves.h"
 
 #include <gtest/gtest.h>
-#include <llvm/IR/InstIterator.h>
-#include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Target/TargetMachine.h>
+#include <llvm/IR/Instructions.h>
 #include <map>
+#include <string>
 
 namespace polder::compiler::test {
 namespace {
@@ -117,31 +112,12 @@ struct Counts {
     bool operator==(const Counts&) const = default;
 };
 
-// By function.
 std::map<std::string, Counts> converted_for(const char* processor) {
-    Host target = host();
-    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
-    target.cpu = processor;
-    target.features.clear();
-    const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
-    llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = parsed(text, context);
-    if (!module)
-        return {};
-    std::map<std::string, Counts> all;
-    for (llvm::Function& function : *module) {
-        if (function.isDeclaration())
-            continue;
-        convert_to_directed_halves(function, *machine);
-        EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
-        Counts& counts = all[function.getName().str()];
-        for (const llvm::Instruction& instruction : llvm::instructions(function)) {
-            const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-            counts.directed += call && call->getCalledFunction()->getName().contains("vcvtps2ph") ? 1 : 0;
-            counts.comparisons += llvm::isa<llvm::FCmpInst>(instruction) ? 1 : 0;
-        }
-    }
-    return all;
+    return after_pass<Counts>(text, processor, convert_to_directed_halves,
+                              [](Counts& counts, const llvm::Instruction& instruction) {
+                                  counts.directed += calls_intrinsic(instruction, "vcvtps2ph") ? 1 : 0;
+                                  counts.comparisons += llvm::isa<llvm::FCmpInst>(instruction) ? 1 : 0;
+                              });
 }
 
 TEST(DirectedHalves, OfWholeVectors_AreInstructionsForEachRegister) {

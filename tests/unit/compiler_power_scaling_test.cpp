@@ -1,17 +1,12 @@
 // Products with powers of two, compiled for processors that have an instruction for them and for one that has not. Those that take long where the result is
 // zero mask it.
-#include "machine/host.h"
-#include "parsed_ir.h"
+#include "compiled_for_processor.h"
 #include "targets/host/power_scaling.h"
 
 #include <gtest/gtest.h>
-#include <llvm/IR/InstIterator.h>
-#include <llvm/IR/IntrinsicInst.h>
-#include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/Module.h>
-#include <llvm/IR/Verifier.h>
-#include <llvm/Target/TargetMachine.h>
+#include <llvm/IR/Instructions.h>
 #include <map>
+#include <string>
 
 namespace polder::compiler::test {
 namespace {
@@ -53,44 +48,21 @@ define <3 x float> @odd(<3 x float> %x, <3 x float> %e) {
 }
 )";
 
-// By function: how often `counts_as` holds for an instruction.
-std::map<std::string, unsigned> counted_for(const char* processor,
-                                            llvm::function_ref<bool(const llvm::Instruction&)> counts_as) {
-    Host target = host();
-    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
-    target.cpu = processor;
-    target.features.clear();
-    const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
-    llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = parsed(text, context);
-    if (!module)
-        return {};
-    std::map<std::string, unsigned> counts;
-    for (llvm::Function& function : *module) {
-        if (function.isDeclaration())
-            continue;
-        scale_by_instructions(function, *machine);
-        EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
-        unsigned& count = counts[function.getName().str()];
-        for (const llvm::Instruction& instruction : llvm::instructions(function))
-            count += counts_as(instruction) ? 1 : 0;
-    }
-    return counts;
-}
-
-std::map<std::string, unsigned> scaled_for(const char* processor) {
-    return counted_for(processor, [](const llvm::Instruction& instruction) {
-        const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-        return call && call->getCalledFunction()->getName().contains("mask.scalef.p");
-    });
-}
-
-std::map<std::string, unsigned> masked_for(const char* processor) {
-    return counted_for(processor,
-                       [](const llvm::Instruction& instruction) { return llvm::isa<llvm::SelectInst>(instruction); });
-}
-
 using Counts = std::map<std::string, unsigned>;
+
+Counts scaled_for(const char* processor) {
+    return after_pass<unsigned>(text, processor, scale_by_instructions,
+                                [](unsigned& count, const llvm::Instruction& instruction) {
+                                    count += calls_intrinsic(instruction, "mask.scalef.p") ? 1 : 0;
+                                });
+}
+
+Counts masked_for(const char* processor) {
+    return after_pass<unsigned>(text, processor, scale_by_instructions,
+                                [](unsigned& count, const llvm::Instruction& instruction) {
+                                    count += llvm::isa<llvm::SelectInst>(instruction) ? 1 : 0;
+                                });
+}
 
 TEST(PowerScaling, OfWholeVectors_IsAnInstructionForEachRegister) {
     EXPECT_EQ(scaled_for("znver4"),

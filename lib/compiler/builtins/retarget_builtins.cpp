@@ -9,7 +9,8 @@
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
 // - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h), those of polder_close_fma and polder_whole_fma by LLVM's
-//   intrinsic (lib/kernel/cl/fma.h), those of polder_scale by two (targets/host/power_scaling.h).
+//   intrinsic (lib/kernel/cl/fma.h), those of polder_scale by two (targets/host/power_scaling.h), those of polder_exponent and polder_mantissa by operations on
+//   bits (targets/host/number_parts.h).
 // - Functions that the work-group pass replaces (get_global_id, ...) are dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"
@@ -333,6 +334,58 @@ void replace_scalings(llvm::Module& module) {
     }
 }
 
+// The binary exponent of positive finite x, an integer of the size of its elements. The bits of a subnormal number are a whole number: in the last place of
+// a large power of two they become one whose exponent is that of the number and `raised` more. `afn` permits other results for other x.
+llvm::Value* exponent_as_integer(llvm::IRBuilder<>& at, llvm::Value& x) {
+    const llvm::fltSemantics& semantics = x.getType()->getScalarType()->getFltSemantics();
+    const auto mantissa_bits = llvm::APFloat::semanticsPrecision(semantics) - 1;
+    const int bias = llvm::APFloat::semanticsMaxExponent(semantics),
+              raised = bias + static_cast<int>(mantissa_bits) - 1;
+    const llvm::APFloat shifter = llvm::scalbn(llvm::APFloat::getOne(semantics), static_cast<int>(mantissa_bits),
+                                               llvm::APFloat::rmNearestTiesToEven);
+    llvm::Type* const whole = x.getType()->getWithNewType(at.getIntNTy(x.getType()->getScalarSizeInBits()));
+    const auto exponents = [&](int count) {
+        return llvm::ConstantInt::get(whole, static_cast<uint64_t>(count) << mantissa_bits);
+    };
+    llvm::Value* const bits = at.CreateBitCast(&x, whole);
+    llvm::Value* const in_place = at.CreateOr(bits, llvm::ConstantInt::get(whole, shifter.bitcastToAPInt()));
+    llvm::Value* const normal =
+        at.CreateFSub(at.CreateBitCast(in_place, x.getType()), llvm::ConstantFP::get(x.getType(), shifter));
+    llvm::cast<llvm::Instruction>(normal)->setHasApproxFunc(true);
+    llvm::Value* const is_subnormal =
+        at.CreateFCmpOLT(&x, llvm::ConstantFP::get(x.getType(), llvm::APFloat::getSmallestNormalized(semantics)));
+    llvm::Value* const biased =
+        at.CreateSelect(is_subnormal, at.CreateSub(at.CreateBitCast(normal, whole), exponents(raised + bias)),
+                        at.CreateSub(bits, exponents(bias)));
+    return at.CreateAShr(biased, llvm::ConstantInt::get(whole, mantissa_bits));
+}
+
+// polder_exponent(x) and polder_mantissa(x).
+void replace_number_parts(llvm::Module& module) {
+    for (llvm::Function& function : llvm::make_early_inc_range(module)) {
+        const bool is_exponent = function.getName().starts_with("_Z15polder_exponent");
+        if (!is_exponent && !function.getName().starts_with("_Z15polder_mantissa"))
+            continue;
+        for (llvm::User* user : llvm::make_early_inc_range(function.users())) {
+            auto& call = llvm::cast<llvm::CallInst>(*user);
+            llvm::IRBuilder<> at(&call);
+            llvm::Value* const x = call.getArgOperand(0);
+            llvm::Value* made = exponent_as_integer(at, *x);
+            if (is_exponent) {
+                made = at.CreateSIToFP(made, call.getType());
+            } else {
+                llvm::Type* const whole = call.getType()->getWithNewType(at.getInt32Ty());
+                made = at.CreateIntrinsic(llvm::Intrinsic::ldexp, {call.getType(), whole},
+                                          {x, at.CreateNeg(at.CreateTrunc(made, whole))});
+                llvm::cast<llvm::Instruction>(made)->setHasApproxFunc(true);
+            }
+            call.replaceAllUsesWith(made);
+            call.eraseFromParent();
+        }
+        function.eraseFromParent();
+    }
+}
+
 void drop_work_group_intrinsics(llvm::Module& module) {
     for (llvm::Function& function : module)
         if (polder::compiler::is_work_group_intrinsic(function.getName().str()))
@@ -372,6 +425,7 @@ int main(int argc, char** argv) {
     replace_handles(*library);
     replace_weak_fma(*library);
     replace_scalings(*library);
+    replace_number_parts(*library);
     infer_attributes(*library);
 
     std::string problems;

@@ -21,6 +21,7 @@
 #include "masked_memory.h"
 #include "masked_minimums.h"
 #include "minimum_zeros.h"
+#include "number_parts.h"
 #include "module/verified.h"
 #include "paired_iterations.h"
 #include "pass_gate.h"
@@ -144,6 +145,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             multiply_for_divisions(function, machine);
             separate_even_and_odd(function, even_and_odd_target(function, machine));
         }
+        split_numbers_by_instructions(function, machine);
         scale_by_instructions(function, machine);
         choose_limits_of_logarithms(function, machine);
         convert_to_directed_halves(function, machine);
