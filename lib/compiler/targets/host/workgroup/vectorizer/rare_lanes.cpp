@@ -1,5 +1,6 @@
 // The callee is inlined into a loop over as many lanes as a register has, with a branch around lanes that are not active, and this loop is
-// vectorized like one over the work-items of a sub-group: straight code under masks. Around it is a loop over the registers that all lanes fill.
+// vectorized like one over the work-items of a sub-group: straight code under masks. Around it is a loop over the registers that all lanes fill, of which
+// two are two copies of the code.
 //
 // A callee that writes memory, depends on other lanes, or has loops or divisions of integers keeps its loop over active lanes.
 #include "rare_lanes.h"
@@ -15,6 +16,8 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Scalar/LoopPassManager.h>
+#include <llvm/Transforms/Scalar/LoopUnrollPass.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
@@ -97,7 +100,9 @@ public:
             llvm::Value* const next = at_.CreateAdd(counter, at_.getInt64(lanes_), "", true, true);
             counter->addIncoming(next, after);
             llvm::BasicBlock* const done = block("done");
-            at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(all_lanes_)), done, vectors);
+            auto* const last = at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(all_lanes_)), done, vectors);
+            if (all_lanes_ == 2 * lanes_)
+                mark_as_short(*last);
             at_.SetInsertPoint(done);
             first = counter;
         } else {
@@ -110,6 +115,13 @@ public:
 
 private:
     llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, &function_); }
+
+    void mark_as_short(llvm::BranchInst& last) {
+        llvm::MDNode* const full = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.full"));
+        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, full});
+        loop->replaceOperandWith(0, loop);
+        last.setMetadata(llvm::LLVMContext::MD_loop, loop);
+    }
 
     void define_vector(llvm::BasicBlock& before, llvm::BasicBlock& after, llvm::Value& first, llvm::Value& bits) {
         at_.SetInsertPoint(&before);
@@ -150,6 +162,14 @@ bool pays(llvm::Function& function) {
     });
 }
 
+// Code generation keeps the constants of a loop in registers, which the function has to save. Two copies of the code use them from memory.
+void unroll_short_loop(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    llvm::FunctionPassManager passes;
+    passes.addPass(
+        llvm::createFunctionToLoopPassAdaptor(llvm::LoopFullUnrollPass(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
+    analyses.invalidate(function, passes.run(function, analyses));
+}
+
 // Keeps the loop over active lanes when the vectorizer has an obstacle.
 void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned register_words, Permutes permutes,
                llvm::FunctionAnalysisManager& analyses) {
@@ -171,6 +191,7 @@ void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned re
         made->eraseFromParent();
         return;
     }
+    unroll_short_loop(*made, analyses);
     made->takeName(&function);
     function.replaceAllUsesWith(made);
     function.eraseFromParent();
