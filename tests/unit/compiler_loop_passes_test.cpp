@@ -1,4 +1,5 @@
-// Which passes run for loops: those over work-items where there are many, and the reduction of strength in large modules.
+// Which passes run for loops (those over work-items where there are many, and the reduction of strength in large modules), and for long code without any.
+#include "analyses.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "machine/pass_options.h"
@@ -6,10 +7,13 @@
 #include "targets/host/pass_gate.h"
 #include "targets/host/workgroup/vectorizer/hoisted_loads.h"
 
+#include <gmock/gmock.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
+#include <map>
+#include <vector>
 
 namespace polder::compiler::test {
 namespace {
@@ -55,19 +59,80 @@ std::pair<int, int> loops_left_to(llvm::StringRef pass, unsigned count) {
     return left;
 }
 
+// Independent sums.
+std::string sums(unsigned instructions) {
+    std::string text = "define void @f(i32 %x) {\n";
+    for (unsigned i = 1; i < instructions; ++i)
+        text += "  %v" + std::to_string(i) + " = add i32 %x, " + std::to_string(i) + "\n";
+    return text + "  ret void\n}\n";
+}
+
 TEST(OptimizationGate, ForLongCodeInLanes_LeavesOutTheJoiningOfStatements) {
     const auto joins = [](unsigned instructions, bool has_lanes) {
-        std::string text = "define void @f(i32 %x) {\n";
-        for (unsigned i = 1; i < instructions; ++i)
-            text += "  %v" + std::to_string(i) + " = add i32 %x, " + std::to_string(i) + "\n";
         llvm::LLVMContext context;
-        const auto module = parsed(text + "  ret void\n}\n", context);
+        const auto module = parsed(sums(instructions), context);
         return module != nullptr && OptimizationGate(*module).joins_statements(has_lanes);
     };
     constexpr unsigned most = OptimizationGate::joined_instructions_max;
     EXPECT_TRUE(joins(most, true));
     EXPECT_FALSE(joins(most + 1, true));
     EXPECT_TRUE(joins(most + 1, false));
+}
+
+// What the gate of a module of so many instructions decides for the passes of LLVM's pipeline, and for the rounds of InstCombine, one after the other.
+struct Optimizations {
+    std::map<std::string, bool> passes;
+    std::vector<bool> rounds;
+};
+
+Optimizations optimizations_of(unsigned instructions, bool has_lanes) {
+    llvm::LLVMContext context;
+    const auto module = parsed(sums(instructions), context);
+    if (!module)
+        return {};
+    OptimizationGate gate(*module, has_lanes);
+    Optimizations result;
+    llvm::PassInstrumentationCallbacks callbacks;
+    callbacks.registerShouldRunOptionalPassCallback([&](llvm::StringRef pass, const llvm::Any& what) {
+        const auto* const function = llvm::any_cast<const llvm::Function*>(&what);
+        if (pass == "InstCombinePass" && function != nullptr)
+            result.rounds.push_back(gate.should_combine(**function));
+        return result.passes[pass.str()] = gate.should_run(pass);
+    });
+    const std::unique_ptr<llvm::TargetMachine> machine = create_host_target_machine();
+    llvm::PassBuilder builder(machine.get(), {}, std::nullopt, &callbacks);
+    Analyses analyses;
+    analyses.register_all(builder);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, analyses.modules);
+    return result;
+}
+
+TEST(OptimizationGate, ForLongCodeInLanes_LeavesOutPassesThatFindNothing) {
+    constexpr unsigned most = OptimizationGate::settled_instructions_min;
+    const Optimizations few = optimizations_of(most, true), many = optimizations_of(most + 1, true),
+                        without = optimizations_of(most + 1, false);
+    for (const char* pass :
+         {"BDCEPass", "CalledValuePropagationPass", "ConstraintEliminationPass", "Float2IntPass", "IPSCCPPass",
+          "JumpThreadingPass", "LibCallsShrinkWrapPass", "MergedLoadStoreMotionPass", "SCCPPass", "TailCallElimPass"}) {
+        EXPECT_THAT(few.passes, ::testing::Contains(::testing::Pair(pass, true)));
+        EXPECT_THAT(many.passes, ::testing::Contains(::testing::Pair(pass, false)));
+        EXPECT_THAT(without.passes, ::testing::Contains(::testing::Pair(pass, true)));
+    }
+    EXPECT_EQ(many.rounds, (std::vector<bool>{true, true, true, false, true, true, false, true}));
+    EXPECT_EQ(few.rounds, std::vector<bool>(8, true));
+    EXPECT_EQ(without.rounds, std::vector<bool>(8, true));
+}
+
+TEST(PassGate, ForLongCode_LeavesOutTheLateScheduler) {
+    const auto schedules = [](llvm::StringRef pass, unsigned instructions) {
+        llvm::LLVMContext context;
+        const auto module = parsed(sums(instructions), context);
+        return module != nullptr && PassGate(*module).shouldRunPass(pass, "f");
+    };
+    constexpr unsigned most = PassGate::scheduled_again_instructions_max;
+    EXPECT_TRUE(schedules("post-RA-sched", most));
+    EXPECT_FALSE(schedules("post-RA-sched", most + 1));
+    EXPECT_TRUE(schedules("machine-scheduler", most + 1));
 }
 
 TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {

@@ -73,7 +73,7 @@ Result<void> check_needed() {
 
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
                       const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
-    const OptimizationGate gate(module);
+    OptimizationGate gate(module, lanes.loops > 0);
     llvm::PipelineTuningOptions tuning;
     // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
     tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
@@ -88,6 +88,8 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (const auto* const loop = llvm::any_cast<const llvm::Loop*>(&what))
             return gate.should_run(pass, **loop);
         const auto* const function = llvm::any_cast<const llvm::Function*>(&what);
+        if (function != nullptr && pass == "InstCombinePass" && !gate.should_combine(**function))
+            return false;
         return function == nullptr ? gate.should_run(pass) : gate.should_run(pass, **function);
     });
     llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);

@@ -205,13 +205,17 @@ bool has_only_loops_with_calls(const llvm::Function& function) {
     return has_call;
 }
 
-// Whether the module's code is small, and its only loops are those over work-items.
-bool is_plain(const llvm::Module& module) {
-    const llvm::SmallVector<const llvm::Function*> functions = running_functions(module);
+size_t instructions_of(llvm::ArrayRef<const llvm::Function*> functions) {
     size_t instructions = 0;
     for (const llvm::Function* function : functions)
         instructions += function->getInstructionCount();
-    return instructions <= OptimizationGate::plain_instructions_max &&
+    return instructions;
+}
+
+// Whether the module's code is small, and its only loops are those over work-items.
+bool is_plain(const llvm::Module& module) {
+    const llvm::SmallVector<const llvm::Function*> functions = running_functions(module);
+    return instructions_of(functions) <= OptimizationGate::plain_instructions_max &&
            llvm::none_of(functions, [](const auto* function) { return has_loops_of_kernel(*function); });
 }
 
@@ -236,6 +240,23 @@ constexpr std::array<llvm::StringRef, 18> passes_for_loops_of_kernels{"Aggressiv
                                                                       "SCCPPass",
                                                                       "TailCallElimPass"};
 
+// These passes find next to nothing in a long work-group function with lanes. They follow constants and conditions, which the simplification of the kernel has
+// done, or look for what vectors are not.
+constexpr std::array<llvm::StringRef, 11> passes_for_unsettled_code{"BDCEPass",
+                                                                    "CalledValuePropagationPass",
+                                                                    "ConstraintEliminationPass",
+                                                                    "Float2IntPass",
+                                                                    "IPSCCPPass",
+                                                                    "JumpThreadingPass",
+                                                                    "LibCallsShrinkWrapPass",
+                                                                    "LoopInstSimplifyPass",
+                                                                    "MergedLoadStoreMotionPass",
+                                                                    "SCCPPass",
+                                                                    "TailCallElimPass"};
+
+// The rounds of InstCombine, counted from 0, that follow GVN and VectorCombine: the next one follows soon.
+constexpr std::array<unsigned, 2> early_rounds{3, 6};
+
 // These passes look for conditions that hold where a loop is entered, in all blocks before it: between hundreds of barriers that takes quadratic time.
 // Loops over work-items have the form already that they would make.
 constexpr std::array<llvm::StringRef, 3> passes_on_entries{"IndVarSimplifyPass", "LoopDeletionPass",
@@ -247,14 +268,18 @@ bool has_long_block(const llvm::Module& module) {
     return llvm::any_of(module, [](const llvm::Function& function) { return llvm::any_of(function, is_long); });
 }
 
-OptimizationGate::OptimizationGate(const llvm::Module& module)
+OptimizationGate::OptimizationGate(const llvm::Module& module, bool has_lanes)
     : is_large_(module.getInstructionCount() > pairwise_instructions_max),
       is_long_for_lanes_(module.getInstructionCount() > joined_instructions_max),
       has_many_accesses_(has_many_accesses(module)), has_long_block_(has_long_block(module)),
-      is_plain_(is_plain(module)), loops_(most_loops(module)) {}
+      is_plain_(is_plain(module)),
+      is_settled_(has_lanes && instructions_of(running_functions(module)) > settled_instructions_min),
+      loops_(most_loops(module)) {}
 
 bool OptimizationGate::should_run(llvm::StringRef pass) const {
     if (is_plain_ && llvm::is_contained(passes_for_loops_of_kernels, pass))
+        return false;
+    if (is_settled_ && llvm::is_contained(passes_for_unsettled_code, pass))
         return false;
     if (pass == "LICMPass" || pass == "LoopUnrollPass")
         return loops_ <= loops_max;
@@ -278,10 +303,15 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) 
     return should_run(pass) && (pass != "SimpleLoopUnswitchPass" || !is_plain_row(loop));
 }
 
+bool OptimizationGate::should_combine(const llvm::Function& function) {
+    return !llvm::is_contained(early_rounds, rounds_[&function]++) || !is_settled_;
+}
+
 PassGate::PassGate(llvm::Module& module)
     : module_(module), is_optional_(static_cast<bool>(OptionalWork::of_this_thread())),
       reduces_(module.getInstructionCount() <= reduced_instructions_max && !has_long_sums(module)),
       schedules_(!has_long_block(module) && llvm::none_of(module, is_best_in_order)),
+      schedules_again_(schedules_ && module.getInstructionCount() <= scheduled_again_instructions_max),
       prepares_(schedules_ || llvm::none_of(module,
                                             [](const llvm::Function& function) {
                                                 return llvm::any_of(function, is_too_long_to_number);
@@ -296,8 +326,10 @@ bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
                 function.setLinkage(llvm::GlobalValue::AvailableExternallyLinkage);
         return false;
     }
-    if (pass == "machine-scheduler" || pass == "post-RA-sched")
+    if (pass == "machine-scheduler")
         return schedules_;
+    if (pass == "post-RA-sched")
+        return schedules_again_;
     if (pass == "early-machinelicm" || pass == "machinelicm")
         return hoists_;
     if (pass == "codegenprepare")

@@ -4,6 +4,7 @@
 // For one compilation; its thread alone uses it. The module is read once, in linear time. Decisions 118 and 256 have the measurements.
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/OptBisect.h>
@@ -36,7 +37,11 @@ public:
     // From this number of loops on, scalar evolution forgets everything for each loop that is unrolled, which is quicker than to search what depends on the loop.
     static constexpr unsigned loops_to_search_max = 24;
 
-    explicit OptimizationGate(const llvm::Module& module);
+    // Where work-items are lanes, the work-group function was simplified as it was made. In one of more instructions, eleven passes that found next to nothing there
+    // do not run, nor do two of the eight rounds of InstCombine, each of which another round follows (decision 371).
+    static constexpr unsigned settled_instructions_min = 2000;
+
+    explicit OptimizationGate(const llvm::Module& module, bool has_lanes = false);
 
     // Whether the SLP vectorizer is worth its time. `has_lanes`: whether work-items are lanes.
     [[nodiscard]] bool joins_statements(bool has_lanes) const { return !has_lanes || !is_long_for_lanes_; }
@@ -49,6 +54,8 @@ public:
     // iteration: each would double the code of all loops, to save one branch. Decision 109 has the measurements. In a function of more than `loops_max` loops
     // they stay in all loops over rows.
     [[nodiscard]] bool should_run(llvm::StringRef pass, const llvm::Loop& loop) const;
+    // Asked once before each round of InstCombine, which it counts for each function.
+    [[nodiscard]] bool should_combine(const llvm::Function& function);
 
 private:
     const bool is_large_;
@@ -56,7 +63,9 @@ private:
     const bool has_many_accesses_;
     const bool has_long_block_;
     const bool is_plain_;
+    const bool is_settled_;
     const size_t loops_;  // of the function with the most
+    llvm::DenseMap<const llvm::Function*, unsigned> rounds_;  // of InstCombine
 };
 
 // For the passes of the code generator.
@@ -74,11 +83,15 @@ public:
     // Where each innermost loop has at least so many instructions, constants stay in the loop: there are more of them than registers. The pass that moves them out
     // compares each with all others and gives the register allocator much to undo, which took half of the time for 2,500 statements with constants.
     static constexpr size_t loop_with_constants_min = 1000;
+    // In longer code the scheduler behind the register allocator does not run: it took a tenth of the time. Processors that execute out of order gain next to
+    // nothing from it, and the scheduler before has ordered the code (decision 371).
+    static constexpr unsigned scheduled_again_instructions_max = 3000;
+
     // `module` must live as long. When its code is not needed any more (OptionalWork), the passes that follow do nothing.
     explicit PassGate(llvm::Module& module);
 
     [[nodiscard]] bool reduces() const { return reduces_; }
-    [[nodiscard]] bool isEnabled() const override { return is_optional_ || !reduces_ || !schedules_ || !hoists_; }
+    [[nodiscard]] bool isEnabled() const override { return is_optional_ || !reduces_ || !schedules_again_ || !hoists_; }
     [[nodiscard]] bool shouldRunPass(llvm::StringRef pass, llvm::StringRef) const override;
 
 private:
@@ -86,6 +99,7 @@ private:
     const bool is_optional_;
     const bool reduces_;
     const bool schedules_;
+    const bool schedules_again_;
     const bool prepares_;
     const bool hoists_;
 };
