@@ -1,7 +1,7 @@
 // The factors and shifts are those of Granlund and Montgomery, "Division by Invariant Integers using Multiplication" (1994), which LLVM computes.
 #include "constant_division.h"
 
-#include "workgroup/work_items/division_kinds.h"
+#include "targets/host/workgroup/work_items/division_kinds.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>

@@ -2,7 +2,7 @@
 // with 0 need no division.
 #include "division_guard.h"
 
-#include "workgroup/work_items/division_kinds.h"
+#include "targets/host/workgroup/work_items/division_kinds.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>

@@ -1,6 +1,6 @@
 #include "vector_division.h"
 
-#include "workgroup/vectorizer/lane_division.h"
+#include "targets/host/workgroup/vectorizer/lane_division.h"
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Analysis/VectorUtils.h>

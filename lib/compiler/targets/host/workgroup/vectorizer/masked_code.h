@@ -12,6 +12,7 @@
 #include "skipped_code.h"
 #include "uniform_sides.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <map>
 #include <utility>
 

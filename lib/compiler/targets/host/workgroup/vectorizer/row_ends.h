@@ -11,6 +11,7 @@
 
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <optional>
 
 namespace polder::compiler::workgroup {

@@ -3,6 +3,7 @@
 #include "uniform_arms.h"
 
 #include <algorithm>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/Instructions.h>
 
