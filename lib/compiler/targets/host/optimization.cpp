@@ -32,6 +32,7 @@
 #include "register_need.h"
 #include "register_tables.h"
 #include "scattered_loads.h"
+#include "short_loops.h"
 #include "skipped_results.h"
 #include "stack_tops.h"
 #include "sum_order.h"
@@ -157,6 +158,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             check_extrema(function);
             take_addresses_first(function);
             pair_iterations(function, target);
+            align_short_loops(function);
         }
         if (options.is_optimized && may_store_registers(function))
             function.addFnAttr("stackrealign");
