@@ -4,6 +4,7 @@
 #include "targets/host/fused_products.h"
 #include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
+#include "targets/host/merge_steps.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/range_checks.h"
 #include "targets/host/register_tables.h"
@@ -99,7 +100,7 @@ void link_builtins(llvm::Module& module) {
     llvm::Linker::linkModules(module, std::move(builtins), llvm::Linker::Flags::LinkOnlyNeeded);
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -123,6 +124,8 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
             move_out_lane_products(function);
             look_up_vectors(function, machine);
             permute_small_tables(function, machine);
+            if (!has_lanes)
+                choose_merge_steps(function, functions);
             compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);
         }
@@ -213,7 +216,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     if (is_quick && !optimize_quickly(*module, *state_->machine))
         return "the passes for quick code failed";
     if (!is_quick)
-        optimise(*module, *state_->machine);
+        optimise(*module, *state_->machine, result_.lanes.loops > 0);
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
     result_.function->print(text);

@@ -20,6 +20,7 @@
 #include "mask_words.h"
 #include "masked_memory.h"
 #include "masked_minimums.h"
+#include "merge_steps.h"
 #include "minimum_zeros.h"
 #include "number_parts.h"
 #include "module/verified.h"
@@ -128,8 +129,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             ask_whole_vectors(function, machine);
             compare_classes(function, machine);
             permute_small_tables(function, machine);
-            if (lanes.loops == 0)
+            if (lanes.loops == 0) {
                 keep_stack_tops(function);
+                choose_merge_steps(function, analyses.functions);
+            }
         }
         lower_masked_memory(function, target);
         if (options.is_optimized)
