@@ -162,6 +162,27 @@ bool pays(llvm::Function& function) {
     });
 }
 
+// The memory of the call has values of all lanes, and results of inactive lanes are not read. Processors take longer to load what was stored under a mask.
+void access_all_lanes(llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+        auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        const auto kind = call ? call->getIntrinsicID() : llvm::Intrinsic::not_intrinsic;
+        if (kind != llvm::Intrinsic::masked_load && kind != llvm::Intrinsic::masked_store)
+            continue;
+        const unsigned address = kind == llvm::Intrinsic::masked_load ? 0 : 1;
+        llvm::Value* const place = call->getArgOperand(address);
+        if (llvm::getUnderlyingObject(place) != function.getArg(0))
+            continue;
+        const llvm::Align align = call->getParamAlign(address).valueOrOne();
+        llvm::IRBuilder<> at(call);
+        if (kind == llvm::Intrinsic::masked_load)
+            call->replaceAllUsesWith(at.CreateAlignedLoad(call->getType(), place, align));
+        else
+            at.CreateAlignedStore(call->getArgOperand(0), place, align);
+        call->eraseFromParent();
+    }
+}
+
 // Code generation keeps the constants of a loop in registers, which the function has to save. Two copies of the code use them from memory.
 void unroll_short_loop(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     llvm::FunctionPassManager passes;
@@ -191,6 +212,7 @@ void vectorize(llvm::Function& function, const llvm::CallInst& call, unsigned re
         made->eraseFromParent();
         return;
     }
+    access_all_lanes(*made);
     unroll_short_loop(*made, analyses);
     made->takeName(&function);
     function.replaceAllUsesWith(made);
