@@ -229,6 +229,14 @@ TEST(RareCalls, ThatOnlyCompute_AreVectorCode) {
         EXPECT_NE(far, "");
         EXPECT_EQ(count(far, "llvm.cttz"), 0U) << processor << far;
         EXPECT_GE(count(far, "fdiv <"), 1U) << processor << far;
+        // Values of all lanes are in memory.
+        EXPECT_EQ(count(far, "@llvm.masked.load"), 0U) << processor << far;
+        EXPECT_EQ(count(far, "@llvm.masked.store"), 0U) << processor << far;
+        // Two vectors of doubles are two copies of the code.
+        if (processor == processor_with_512_bits) {
+            EXPECT_EQ(count(far, "phi i64"), 0U) << far;
+            EXPECT_GE(count(far, "fdiv <8 x double>"), 2U) << far;
+        }
         for (const char* other : {"depth.lanes", "steps.lanes", "rest.lanes"})
             EXPECT_EQ(count(text_of(dump + ".opt", other), "llvm.cttz"), 1U) << processor << other;
         std::vector<uint32_t> in(n);
