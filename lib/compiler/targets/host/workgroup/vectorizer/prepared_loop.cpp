@@ -1,6 +1,7 @@
 // Steps before the analysis of a loop over work-items. Each undoes what LLVM did to simplify the code of one work-item.
 #include "prepared_loop.h"
 
+#include "invariant_choices.h"
 #include "vectorizer.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -100,6 +101,7 @@ void separate_counter(llvm::Loop& loop) {
 
 void prepare_loop(llvm::Loop& loop) {
     move_out_invariant_results(loop);
+    choose_before(loop);
     store_results(loop);
     move_out_invariant_summands(loop);
     separate_counter(loop);
