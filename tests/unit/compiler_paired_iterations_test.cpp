@@ -22,6 +22,7 @@ struct Search {
     std::string in_head;  // further instructions
     std::string at_end;  // what the function does after the loop
     std::string begins_with = "%wanted";
+    std::string count = "load i32, ptr %bound";
     unsigned steps = 40;
     bool goes_on_if_equal = false;
 };
@@ -46,19 +47,27 @@ std::string loop_of(const Search& search) {
         search.goes_on_if_equal ? "label %equal, label %latch\n" : "label %latch, label %equal\n";
     return text + "  %same = icmp " + search.equal + " " + vector + " " + result +
            ", %wanted\n  %mask = bitcast <16 x i1> %same to i16\n  %none = icmp eq i16 %mask, 0\n  br i1 %none, " +
-           targets + "equal:\n  call void @found(i32 %i)\n  br label %latch\nlatch:\n  %old = phi " + vector + " [ " +
-           (search.begins_with == "%last" ? result : "%wanted") + ", %head ], [ %last, %equal ]\n" +
-           "  %next = add i32 %i, 1\n  %count = load i32, ptr %bound\n  %more = icmp ult i32 %next, %count\n"
+           targets +
+           "equal:\n  call void @found(i32 %i)\n  br label %latch\nlatch:\n"
+           "  %joined_place = phi ptr [ %words, %head ], [ %bound, %equal ]\n"
+           "  %joined_number = phi i32 [ %n, %head ], [ 0, %equal ]\n  %old = phi " +
+           vector + " [ " + (search.begins_with == "%last" ? result : "%wanted") + ", %head ], [ %last, %equal ]\n" +
+           "  %next = add i32 %i, 1\n  %count = " + search.count +
+           "\n  %more = icmp ult i32 %next, %count\n"
            "  br i1 %more, label %head, label %end\nend:\n" +
            search.at_end + "  ret void\n}\n";
 }
 
-// How many loops have been changed.
-unsigned pair(const Search& search, const char* processor = "znver4") {
+struct Paired {
+    unsigned loops = 0;
+    bool has_unknown_places = false;  // of the next iteration
+};
+
+Paired paired(const Search& search, const char* processor = "znver4") {
     llvm::LLVMContext context;
     const auto module = parsed(loop_of(search), context);
     if (!module)
-        return ~0U;
+        return {.loops = ~0U};
     Host target = host();
     target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
     target.cpu = processor;
@@ -68,8 +77,11 @@ unsigned pair(const Search& search, const char* processor = "znver4") {
     function.addFnAttr("target-cpu", processor);
     const unsigned loops = pair_iterations(function, machine->getTargetTransformInfo(function));
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs())) << loop_of(search);
-    return loops;
+    return {loops, llvm::any_of(function, [](const llvm::BasicBlock& block) { return block.getName() == "again"; })};
 }
+
+// How many loops have been changed.
+unsigned pair(const Search& search, const char* processor = "znver4") { return paired(search, processor).loops; }
 
 TEST(PairedIterations, AreThoseOfASearchByOneChain) { EXPECT_EQ(pair({}), 1U); }
 
@@ -106,6 +118,27 @@ TEST(PairedIterations, AreThoseWhoseResultIsSeldomEqual) {
 TEST(PairedIterations, HaveNoResultsAfterTheLoop) {
     EXPECT_EQ(pair({.at_end = "  store i32 %next, ptr %out\n"}), 0U);
     EXPECT_EQ(pair({.at_end = "  store i32 %n, ptr %out\n"}), 1U);
+}
+
+// What is done when an element is equal may change the number of iterations, and where they load from.
+TEST(PairedIterations, LoadFromAnywhereWhereTheNextOneIsKnown) {
+    const auto is_known = [](const Search& search) {
+        const Paired result = paired(search);
+        EXPECT_EQ(result.loops, 1U);
+        return !result.has_unknown_places;
+    };
+    const std::string in_head = "  %first = load i32, ptr %bound\n",
+                      from_there = "  %part = getelementptr i32, ptr %out, i32 ";
+    EXPECT_TRUE(is_known({.count = "add i32 %n, 0"}));
+    EXPECT_TRUE(
+        is_known({.in_head = in_head + from_there + "%i\n  %other = load i32, ptr %part\n", .count = "add i32 %n, 0"}));
+    EXPECT_FALSE(is_known({}));
+    EXPECT_FALSE(is_known({.count = "add i32 %joined_number, 0"}));
+    EXPECT_FALSE(is_known(
+        {.in_head = in_head + from_there + "%first\n  %other = load i32, ptr %part\n", .count = "add i32 %n, 0"}));
+    // The latch would load from a place that the program may not load from.
+    EXPECT_EQ(pair({.in_head = "  %part = getelementptr i32, ptr %out, i32 %i\n", .count = "load i32, ptr %part"}), 1U);
+    EXPECT_EQ(pair({.in_head = in_head, .count = "load i32, ptr %joined_place"}), 0U);
 }
 
 // An array that ends where the memory does.
@@ -180,6 +213,70 @@ TEST(PairedIterations, OfASearchFindAllPlacesInOrder) {
             Launch(built, "search").set(0, array.words()).set(1, &count).set(2, wanted).set(3, found.data()).run(1, 1);
             expected.resize(found.size());
             EXPECT_EQ(found, expected) << count << " vectors, places " << places;
+        }
+}
+
+// Whether there is a next iteration is known only after the question: the last vector has the last word that is looked for, and nothing is readable behind it.
+TEST(PairedIterations, OfASearchForAllPlacesEndAtTheLast) {
+    const std::string text = std::string(search) + R"(
+    kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+    void search_all(global const uint16* words, global const uint* count, uint wanted, global uint* found) {
+        uint n = 0, places = 0;
+        do {
+            uint16 a = words[n], b = 0xefcdab89u, c = 0x98badcfeu, sum;
+            SIXTEEN(0x5a827999u) SIXTEEN(0x5a8279a9u) SIXTEEN(0x5a8279b9u) SIXTEEN(0x5a8279c9u)
+            if (any(b == wanted))
+                found[++places] = n;
+            ++n;
+        } while (places < *count);
+    }
+    kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+    void search_unaligned(global const uint* words, global const uint* count, uint wanted, global uint* found) {
+        uint n = 0, places = 0;
+        do {
+            uint16 a = vload16(n, words), b = 0xefcdab89u, c = 0x98badcfeu, sum;
+            SIXTEEN(0x5a827999u) SIXTEEN(0x5a8279a9u) SIXTEEN(0x5a8279b9u) SIXTEEN(0x5a8279c9u)
+            if (any(b == wanted))
+                found[++places] = n;
+            ++n;
+        } while (places < *count);
+    }
+    kernel __attribute__((reqd_work_group_size(1, 1, 1)))
+    void search_one(global const uint16* words, global uint* count, uint wanted, global uint* found) {
+        for (uint n = 0; n < *count; ++n) {
+            uint16 a = words[n], b = 0xefcdab89u, c = 0x98badcfeu, sum;
+            SIXTEEN(0x5a827999u) SIXTEEN(0x5a8279a9u) SIXTEEN(0x5a8279b9u) SIXTEEN(0x5a8279c9u)
+            if (!any(b == wanted))
+                continue;
+            found[1] = n;
+            *count = 0;
+        }
+    })";
+    const Outcome built = build(text);
+    ASSERT_NE(built.module, nullptr) << built.log;
+    for (const std::string name : {"search_all", "search_unaligned", "search_one"})
+        for (const uint32_t count : {1U, 2U, 3U, 64U, 65U, 66U, 200U}) {
+            const uint32_t behind = name == "search_unaligned" ? 8 : 0;
+            const WordsAtTheEnd array(count * 16 + behind);
+            for (uint32_t i = 0; i < count * 16 + behind; ++i)
+                array.words()[i] = i;
+            // The first vector of a page, too.
+            std::vector<uint32_t> places, found(3);
+            if (count > 64 && name != "search_one")
+                places.push_back(count - 64);
+            places.push_back(count - 1);
+            for (const uint32_t place : places)
+                array.words()[place * 16 + 15] = 12345;
+            uint32_t bound = name == "search_one" ? 1000000 : static_cast<uint32_t>(places.size());
+            Launch(built, name)
+                .set(0, array.words())
+                .set(1, &bound)
+                .set(2, hash_of(12345))
+                .set(3, found.data())
+                .run(1, 1);
+            found.erase(found.begin());
+            found.resize(places.size());
+            EXPECT_EQ(found, places) << name << ", " << count << " vectors";
         }
 }
 

@@ -6,7 +6,8 @@
 // Before it comes a loop that executes two iterations at once (class Pairing), and that goes to `head` as soon as an element of either is equal:
 //
 //     both:    head and latch of one iteration and head of the next one, instruction by instruction; to `first` or `unusual`
-//     first:   to `next` if there is a next iteration, else to `exit`
+//     first:   to `again` if there is a next iteration, else to `exit`
+//     again:   to `next` if the next iteration's places were loaded from, else to `both`, which begins with that iteration
 //     next:    latch of the next iteration; to `both` or to `exit`
 //     unusual: to `head`, which executes the one iteration again
 //
@@ -14,14 +15,19 @@
 //
 // The new loop stores nothing. So what it loads does not change while it runs, and it may load in any order. Where there is no next iteration, its values are
 // computed all the same, from the places that the one iteration loads from, and are not used.
+//
+// What else is done when an element is equal may end the loop, or change what it loads (class Foreknowledge). Then nothing is known to be readable at the places
+// of the next iteration but pages of memory that the one iteration loads from. Only where all loads are known beforehand is there no `again`.
 #include "paired_iterations.h"
 
 #include <llvm/ADT/STLExtras.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 #include <optional>
 
@@ -36,6 +42,7 @@ constexpr unsigned searched_bits_min = 32;  // Narrower numbers are equal by cha
 constexpr double paired_vectors_per_cycle = 2;
 constexpr double paired_waiting_min = 1.3;
 constexpr unsigned paired_carried_max = 8;
+constexpr uint64_t paired_page_bytes = 4096;  // the least of all processors
 
 // Division by zero ends a process, and the divisor of an iteration that does not take place may be 0.
 bool may_be_early(const llvm::Instruction& instruction) {
@@ -112,6 +119,46 @@ private:
         const auto stays_inside = [&](const llvm::Instruction& each) { return llvm::all_of(each.users(), is_inside); };
         return llvm::all_of(*head, stays_inside) && llvm::all_of(*latch, stays_inside);
     }
+};
+
+// Whether a value of the next iteration is the same, whatever is done after the question of the one before. It is not where it depends on what the latch joins,
+// or on memory, which may have been changed.
+class Foreknowledge {
+public:
+    explicit Foreknowledge(const SearchLoop& loop) : loop_(loop) {}
+
+    // Whether it is known that there is a next iteration, and where it loads from.
+    [[nodiscard]] bool of_next_iteration() {
+        return of(*loop_.end().getCondition(), false) && llvm::all_of(*loop_.head, [this](llvm::Instruction& each) {
+                   const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&each);
+                   return load == nullptr || of(*load->getPointerOperand(), true);
+               });
+    }
+
+    // Whether the latch may load early: the place is that which it loads from in any case.
+    [[nodiscard]] bool of_loads_at_end() {
+        return llvm::all_of(*loop_.latch, [this](llvm::Instruction& each) {
+            const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&each);
+            return load == nullptr || of(*load->getPointerOperand(), false);
+        });
+    }
+
+private:
+    // Of the next iteration, if `is_next`, else of the one before; there, what the head has loaded is known.
+    bool of(const llvm::Value& value, bool is_next) {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+        if (instruction == nullptr || !loop_.contains(value) || !seen_[is_next].insert(instruction).second)
+            return true;
+        const bool is_of_head = instruction->getParent() == loop_.head;
+        if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction))
+            return is_of_head && (!is_next || of(*loop_.next_of(*phi), false));
+        if (llvm::isa<llvm::LoadInst>(instruction) && (is_next || !is_of_head))
+            return false;
+        return llvm::all_of(instruction->operands(), [&](const llvm::Use& input) { return of(*input, is_next); });
+    }
+
+    const SearchLoop& loop_;
+    llvm::SmallPtrSet<const llvm::Value*, 32> seen_[2];  // an answer of false ends all questions
 };
 
 // How long an iteration takes if each operation takes one cycle.
@@ -197,7 +244,11 @@ public:
 
     void make() {
         both_ = block("both"), first_ = block("first"), next_ = block("next"), unusual_ = block("unusual");
+        if (!Foreknowledge(loop_).of_next_iteration())
+            again_ = block("again");
         compute();
+        if (again_ != nullptr)
+            begin_again();
         at_.SetInsertPoint(next_);
         for (llvm::PHINode& old : loop_.head->phis())
             llvm::cast<llvm::PHINode>(one_.take(old))->addIncoming(two_.take(*loop_.next_of(old)), next_);
@@ -219,15 +270,29 @@ private:
         }
         for (llvm::PHINode& old : loop_.head->phis())
             two_.set(old, *one_.take(*loop_.next_of(old)));
-        llvm::Value* const goes_on = one_.goes_on();
+        llvm::Value* goes_on = one_.goes_on();
+        if (again_ != nullptr) {
+            goes_on = at_.CreateFreeze(goes_on);
+            are_loaded_ = at_.getTrue();
+        }
         for (llvm::Instruction& old : *loop_.head)
             if (!llvm::isa<llvm::PHINode>(old) && !old.isTerminator()) {
                 one_.take(old);
                 compute_early(old, *goes_on);
             }
-        at_.CreateCondBr(at_.CreateAnd(one_.is_usual(), at_.CreateFreeze(two_.is_usual())), first_, unusual_);
+        llvm::Value* two_is_usual = two_.is_usual();
+        if (again_ != nullptr)
+            two_is_usual = at_.CreateSelect(are_loaded_, two_is_usual, at_.getTrue());
+        at_.CreateCondBr(at_.CreateAnd(one_.is_usual(), at_.CreateFreeze(two_is_usual)), first_, unusual_);
         at_.SetInsertPoint(first_);
-        at_.CreateCondBr(goes_on, next_, loop_.exit);
+        at_.CreateCondBr(goes_on, again_ != nullptr ? again_ : next_, loop_.exit);
+    }
+
+    void begin_again() {
+        at_.SetInsertPoint(again_);
+        at_.CreateCondBr(are_loaded_, next_, both_, llvm::MDBuilder(at_.getContext()).createLikelyBranchWeights());
+        for (llvm::PHINode& old : loop_.head->phis())
+            llvm::cast<llvm::PHINode>(one_.take(old))->addIncoming(one_.take(*loop_.next_of(old)), again_);
     }
 
     void compute_early(llvm::Instruction& old, llvm::Value& goes_on) {
@@ -235,10 +300,32 @@ private:
         if (load != nullptr) {
             llvm::Value* const here = one_.take(*load->getPointerOperand());
             llvm::Value* const there = two_.take(*load->getPointerOperand());
-            two_.set(old,
-                     here == there ? *one_.take(old) : *load_from(*load, *at_.CreateSelect(&goes_on, there, here)));
+            llvm::Value* is_read = &goes_on;
+            if (again_ != nullptr && here != there) {
+                llvm::Value* const is_near = are_on_one_page(*load, *here, *there);
+                is_read = at_.CreateAnd(is_read, is_near);
+                are_loaded_ = at_.CreateAnd(are_loaded_, is_near);
+            }
+            two_.set(old, here == there ? *one_.take(old) : *load_from(*load, *at_.CreateSelect(is_read, there, here)));
         }
         two_.take(old);
+    }
+
+    // Whether the bytes at `there` are on the page where those at `here` begin.
+    llvm::Value* are_on_one_page(const llvm::LoadInst& load, llvm::Value& here, llvm::Value& there) {
+        const llvm::DataLayout& layout = load.getDataLayout();
+        const uint64_t bytes = layout.getTypeStoreSize(load.getType()).getFixedValue();
+        llvm::Type* const number = layout.getIntPtrType(here.getType());
+        llvm::Value* const from = at_.CreatePtrToInt(&here, number);
+        llvm::Value* const first = at_.CreatePtrToInt(&there, number);
+        const auto is_on_page = [&](llvm::Value* place) {
+            return at_.CreateICmpULT(at_.CreateXor(from, place), llvm::ConstantInt::get(number, paired_page_bytes));
+        };
+        llvm::Value* is_near = is_on_page(first);
+        if (load.getAlign().value() < bytes)
+            is_near =
+                at_.CreateAnd(is_near, is_on_page(at_.CreateAdd(first, llvm::ConstantInt::get(number, bytes - 1))));
+        return at_.CreateFreeze(is_near);
     }
 
     llvm::Value* load_from(const llvm::LoadInst& old, llvm::Value& place) {
@@ -263,6 +350,8 @@ private:
     llvm::IRBuilder<> at_;
     MadeIteration one_, two_;
     llvm::BasicBlock *both_ = nullptr, *first_ = nullptr, *next_ = nullptr, *unusual_ = nullptr;
+    llvm::BasicBlock* again_ = nullptr;  // only where the next iteration's loads are not known beforehand
+    llvm::Value* are_loaded_ = nullptr;
 };
 
 bool has_registers(const llvm::TargetTransformInfo& target) {
@@ -284,7 +373,7 @@ unsigned pair_iterations(llvm::Function& function, const llvm::TargetTransformIn
         if (is_long(*loop->getHeader()))
             if (const auto candidate = SearchLoop::of(*loop))
                 if (const ChainEstimate estimate(*candidate, target);
-                    estimate.is_waiting() && estimate.is_independent())
+                    estimate.is_waiting() && estimate.is_independent() && Foreknowledge(*candidate).of_loads_at_end())
                     found.push_back(*candidate);
     for (const SearchLoop& candidate : found)
         Pairing(candidate).make();

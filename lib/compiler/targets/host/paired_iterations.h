@@ -15,7 +15,8 @@ class TargetTransformInfo;
 namespace polder::compiler {
 
 // A loop is taken whose iteration is one long block, if what happens most often after it is to go on with the next one. No part of an iteration that is computed
-// early has effects; the old loop remains, and executes the rest from an iteration that does something else. Returns how many loops have been changed.
+// early has effects, or loads from where the program does not; the old loop remains, and executes the rest from an iteration that does something else. Returns how
+// many loops have been changed.
 unsigned pair_iterations(llvm::Function& function, const llvm::TargetTransformInfo& target);
 
 }  // namespace polder::compiler
