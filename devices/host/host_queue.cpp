@@ -88,7 +88,7 @@ void HostQueue::wait_and_help(uint64_t value) {
     if (!pool_.may_execute_here() || WorkerPool::is_any_worker_here())
         return spinning_.wait([&] { return completed() >= value; }, [&] { sleep_until(value); });
     while (completed() < value) {
-        HelperHere here(*this, stack_left());
+        HelperHere here(*this, value, stack_left());
         spinning_.wait([&] { return completed() >= value || wants_helpers(); },
                        [&] {
                            here.leave();

@@ -80,6 +80,7 @@ private:
     [[nodiscard]] bool become_scheduled(QueueState from) override { return claim_.become_scheduled(from); }
     [[nodiscard]] bool claim_scheduled() override { return claim_.claim_scheduled(); }
     void run_claimed() override;
+    [[nodiscard]] bool has_completed(uint64_t value) const override { return completed() >= value; }
     [[nodiscard]] bool notify(driver::FenceWaiter& waiter) override {
         promise(waiter.value, 0);
         return add_waiter(waiter);

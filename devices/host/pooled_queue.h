@@ -22,15 +22,17 @@ public:
     [[nodiscard]] virtual bool claim_scheduled() = 0;
     // Drains the claimed queue on the calling thread.
     virtual void run_claimed() = 0;
+    // Whether the operation of this value is complete. Not before it is may a parallel task of a later operation be open.
+    [[nodiscard]] virtual bool has_completed(uint64_t value) const = 0;
 
     // A parallel task of the queue is open, and threads that wait for the queue may take part (WorkerPool::help_task_of).
     [[nodiscard]] bool wants_helpers() const { return wants_helpers_.load(std::memory_order_relaxed); }
-    // While it exists, the calling thread spins until such a task is open. It counts as a participant, so that no worker is woken in its place, if it
+    // While it exists, the calling thread, which waits for the operation `value`, spins until such a task is open. It counts as a participant, so that no worker is woken in its place, if it
     // has enough stack left for most kernels.
     class HelperHere {
     public:
-        HelperHere(PooledQueue& awaited, uint64_t bytes)
-            : queue(awaited), stack_left(bytes), is_counted_(bytes > stack_bytes) {
+        HelperHere(PooledQueue& awaited, uint64_t awaited_value, uint64_t bytes)
+            : queue(awaited), value(awaited_value), stack_left(bytes), is_counted_(bytes > stack_bytes) {
             if (is_counted_)
                 queue.helpers_.fetch_add(1, std::memory_order_relaxed);
         }
@@ -44,7 +46,7 @@ public:
         }
         static constexpr uint64_t stack_bytes = uint64_t{1} << 20;
         PooledQueue& queue;
-        const uint64_t stack_left;
+        const uint64_t value, stack_left;
 
     private:
         bool is_counted_;

@@ -71,8 +71,8 @@ public:
     void forget(PooledQueue& queue);
     // Executes all of `task`, together with other workers as far as they are free.
     void run(ParallelTask& task, Workspace& workspace);
-    // Takes part in a parallel task of the queue, if one is open. The calling thread, which is no worker, leaves `here` when it has joined the task, so
-    // that no worker joins in its place.
+    // Takes part in a parallel task of the queue, if one is open and the thread still waits. The calling thread, which is no worker, leaves `here` when it has
+    // joined the task, so that no worker joins in its place.
     void help_task_of(PooledQueue::HelperHere& here);
     // Where a thread that runs on this processor begins in parallel tasks.
     [[nodiscard]] ParallelTask::Place place_of(int cpu) const;

@@ -57,6 +57,9 @@ void WorkerPool::help_task_of(PooledQueue::HelperHere& here) {
     std::unique_ptr<Workspace> workspace;
     {
         ShortLock lock(mutex_);
+        // A task of a later operation may last much longer.
+        if (queue.has_completed(here.value))
+            return;
         task = joinable_task_of(queue, here.stack_left);
         if (task)
             task->join();

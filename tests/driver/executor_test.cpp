@@ -176,6 +176,8 @@ struct AnyQueue final : PooledQueue {
     bool become_scheduled(QueueState) override { return false; }
     bool claim_scheduled() override { return false; }
     void run_claimed() override {}
+    [[nodiscard]] bool has_completed(uint64_t value) const override { return completed >= value; }
+    std::atomic<uint64_t> completed{0};
 };
 
 // A task of two units, each of which ends when both have begun, or after five seconds.
@@ -196,7 +198,7 @@ TEST(WorkerPool, AThreadThatWaitsTakesPartInPlaceOfAWorker) {
     WorkerPool pool{{.thread_name = "test", .places = {{}, {}}}};
     AnyQueue queue;
     TwoAtOnce all;
-    PooledQueue::HelperHere here(queue, uint64_t{2} << 20);
+    PooledQueue::HelperHere here(queue, 1, uint64_t{2} << 20);
     std::thread owner([&] {
         Workspace workspace(heap_local_memory());
         ParallelTask task({.units = {0, 2}, .threads_max = 2, .queue = &queue}, &all, TwoAtOnce::run);
@@ -216,7 +218,7 @@ TEST(WorkerPool, AThreadWithLittleStackLeavesTheTaskToWorkers) {
     AnyQueue queue;
     TwoAtOnce all;
     constexpr uint64_t stack_bytes = uint64_t{512} << 10;
-    PooledQueue::HelperHere here(queue, stack_bytes);
+    PooledQueue::HelperHere here(queue, 1, stack_bytes);
     std::thread owner([&] {
         Workspace workspace(heap_local_memory());
         ParallelTask task({.units = {0, 2}, .threads_max = 2, .queue = &queue, .stack_bytes = stack_bytes}, &all,
@@ -229,6 +231,39 @@ TEST(WorkerPool, AThreadWithLittleStackLeavesTheTaskToWorkers) {
     owner.join();
     EXPECT_EQ(all.alone, 0);
     EXPECT_EQ(all.on_workers, 1);
+}
+
+// Else a thread that waits for a short launch would return only when the next one has ended, which may wait for this thread.
+TEST(WorkerPool, AThreadWhoseWaitIsOverTakesNoPartInWhatFollows) {
+    WorkerPool pool{{.thread_name = "test", .places = {{}, {}}}};
+    AnyQueue queue;
+    struct Unit {
+        std::atomic<bool> has_begun{false}, may_end{false};
+        std::atomic<int> begun_by_waiting{0};
+        const std::thread::id waiting = std::this_thread::get_id();
+    } units;
+    const auto run = [](void* context, UnitRange, Workspace&) {
+        auto& all = *static_cast<Unit*>(context);
+        all.begun_by_waiting += std::this_thread::get_id() == all.waiting;
+        all.has_begun = true;
+        while (!all.may_end && std::this_thread::get_id() != all.waiting)
+            std::this_thread::yield();
+    };
+    PooledQueue::HelperHere here(queue, 1, uint64_t{2} << 20);
+    std::thread owner([&] {
+        Workspace workspace(heap_local_memory());
+        ParallelTask task({.units = {0, 64}, .threads_max = 8, .queue = &queue}, &units, run);
+        queue.completed = 1;
+        pool.run(task, workspace);
+    });
+    while (!units.has_begun)
+        std::this_thread::yield();
+    EXPECT_TRUE(queue.wants_helpers());
+    pool.help_task_of(here);
+    EXPECT_EQ(units.begun_by_waiting, 0);
+    EXPECT_TRUE(queue.wants_helpers());
+    units.may_end = true;
+    owner.join();
 }
 
 TEST(SpinTime, GrowsWithShortWaitsAndShrinksWithLongOnes) {
@@ -393,5 +428,5 @@ TEST_F(ControlGroups, MalformedFilesMeanNoLimit) {
     EXPECT_EQ(quota_memory_bytes(files_), std::nullopt);
 }
 
-} // namespace
-} // namespace polder::devices
+}  // namespace
+}  // namespace polder::devices
