@@ -19,7 +19,9 @@ struct Kept {
 };
 
 // A loop that pops %value. It goes on to %end from %leaf, which pushes nothing, and from %inner with %next, after `push`.
-Kept keep(const std::string& push, const std::string& before = "") {
+// `at_begin` and `at_end`: what each iteration does before it pops and before it asks whether the stack is empty.
+Kept keep(const std::string& push, const std::string& before = "", const std::string& at_begin = "",
+          const std::string& at_end = "") {
     const std::string text = "declare void @use(ptr)\ndeclare void @any()\n"
                              "define void @f(ptr %p, i32 %n) {\n"
                              "entry:\n  %stack = alloca [32 x i32]\n  store i32 %n, ptr %stack\n" +
@@ -28,7 +30,8 @@ Kept keep(const std::string& push, const std::string& before = "") {
                              "loop:\n  %height = phi i32 [ 1, %entry ], [ %after, %end ]\n"
                              "  %sum = phi i32 [ 0, %entry ], [ %more, %end ]\n"
                              "  %last = add i32 %height, -1\n  %place = zext i32 %last to i64\n"
-                             "  %top = getelementptr inbounds i32, ptr %stack, i64 %place\n"
+                             "  %top = getelementptr inbounds i32, ptr %stack, i64 %place\n" +
+                             at_begin +
                              "  %value = load i32, ptr %top\n"
                              "  %is_leaf = icmp ult i32 %value, 3\n  br i1 %is_leaf, label %leaf, label %inner\n"
                              "leaf:\n  %counted = add i32 %sum, 1\n  br label %end\n"
@@ -37,7 +40,8 @@ Kept keep(const std::string& push, const std::string& before = "") {
                              push +
                              "  br label %end\n"
                              "end:\n  %after = phi i32 [ %last, %leaf ], [ %next, %inner ]\n"
-                             "  %more = phi i32 [ %counted, %leaf ], [ %sum, %inner ]\n"
+                             "  %more = phi i32 [ %counted, %leaf ], [ %sum, %inner ]\n" +
+                             at_end +
                              "  %is_empty = icmp eq i32 %after, 0\n  br i1 %is_empty, label %out, label %loop\n"
                              "out:\n  store i32 %more, ptr %p\n  ret void\n}\n";
     llvm::LLVMContext context;
@@ -81,6 +85,18 @@ TEST(StackTops, ThatAreNotKnown_AreLoaded) {
               0U);
     EXPECT_EQ(keep(pushes).loads, 1U);
     EXPECT_EQ(keep(pushes, "  call void @use(ptr %stack)\n").loads, 0U);
+    EXPECT_EQ(keep(pushes, "", "  store i32 7, ptr %top\n").loads, 0U);
+    EXPECT_EQ(keep(pushes, "", "", "  store i32 7, ptr %stack\n").loads, 0U);
+    // Other numbers of the same bits are other places.
+    EXPECT_EQ(
+        keep("  %signed = sext i32 %height to i64\n  %other = getelementptr inbounds i32, ptr %stack, i64 %signed\n"
+             "  store i32 %third, ptr %other\n  %next = add i32 %height, 1\n")
+            .loads,
+        0U);
+    EXPECT_EQ(keep("  %other = getelementptr inbounds i64, ptr %stack, i64 %above\n"
+                   "  store i32 %third, ptr %other\n  %next = add i32 %height, 1\n")
+                  .loads,
+              0U);
 }
 
 // Elements of 16 bits, accessed as 32: what is stored second changes half of what was stored first.
