@@ -149,7 +149,7 @@ FormsProgram::PlacedStructure FormsProgram::placed_structure(const Scope& scope)
     return {.type = type.name,
             .name = name,
             .declaration = "{ global " + std::string(type.name) + "* " + name + " = (global " + type.name +
-                           "*)(own + " + (side_by_side_ ? "4 * items + 64" : "at * 16") + ");\n",
+                           "*)(own + " + (side_by_side_ ? "4 * items + 64" : "mine * 16") + ");\n",
             .place = name + "[" + index + "]",
             .members = type.members,
             .is_vector = type.name[0] == 'u',
@@ -178,7 +178,7 @@ std::string FormsProgram::structure(const Scope& scope) {
 std::string FormsProgram::own_word(const std::string& index) {
     const std::string array = pick(has_alias_ ? 2 : 1) ? "alias" : "own";
     if (!side_by_side_)
-        return array + "[at * 16 + " + index + "]";
+        return array + "[mine * 16 + " + index + "]";
     switch (own_words_) {
     case OwnWords::rows: return array + "[" + index + " * items + at]";
     case OwnWords::structures:
@@ -296,6 +296,8 @@ std::string FormsProgram::statement(const Scope& scope) {
         return call(scope);
     if (scope.depth < 3 && pick(4) == 0)
         return memory_statement(scope);
+    if (scope.depth < 3 && pick(6) == 0)
+        return shape_statement(scope);
     const uint32_t choice = pick(scope.depth < 3 ? 30 : 20);
     if (choice < 4) {
         const std::string v = one_of(scope.numbers), value = number(scope, 3);
@@ -429,7 +431,7 @@ std::string FormsProgram::call(const Scope& scope) {
             return v + " += 1;\n";
         std::string code;
         const std::string at = place(scope, code), table = !has_barriers_ ? "2 * lid" : pick(2) ? "lid" : "(n & 1)";
-        return code + v + " ^= " + function.name + "(in + (" + at + "), s + " + table + ", own + at * 16, " + rest +
+        return code + v + " ^= " + function.name + "(in + (" + at + "), s + " + table + ", own + mine * 16, " + rest +
                ";\n";
     }
     }
@@ -456,7 +458,7 @@ std::string FormsProgram::text(const std::string& name) {
     result += "kernel void " + name + "(global const uint* RESTRICT middle, global uint* RESTRICT out, global uint* " +
               (has_alias_ ? "own" : "RESTRICT own") +
               ", global uint* alias, global const uchar* RESTRICT bytes, local uint* s, int width, int height, uint n, "
-              "int reach) {\n"
+              "int reach, uint stage) {\n"
               "global const uint* in = middle + 16384;\nconst size_t at = get_global_linear_id();\nconst uint lid = "
               "get_local_linear_id();\n"
               "const size_t items = get_global_size(0) * get_global_size(1);\n"
@@ -464,6 +466,8 @@ std::string FormsProgram::text(const std::string& name) {
     result += one_of("const int x = get_global_id(0), y = get_global_id(1);\n",
                      "const uint x0 = get_global_id(0); const int x = (int)x0 - 1, y = (int)get_global_id(1) - 1;\n",
                      "const int x = (int)(get_global_id(0) & 0xffff), y = (short)get_global_id(1);\n");
+    // Where the words of a work-item are, if not side by side.
+    result += "const size_t mine = " + one_of("at", "at", "at ^ 1", "(at & ~7UL) + (at * 3 & 7)") + ";\n";
     result += "const int lx = get_local_id(0), both = x + y;\nout[at] = 7;\n";
     result += has_barriers_ ? "s[lid] = lid * 5;\ns[size] = s[size + 1] = 3;\nbarrier(CLK_LOCAL_MEM_FENCE);\n"
                             : "s[2 * lid] = lid * 5; s[2 * lid + 1] = x;\n";

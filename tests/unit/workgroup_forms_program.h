@@ -1,7 +1,8 @@
 // Random kernels for what the compiler knows of arrays, functions, pointers and places: functions that are not inlined with arrays, structures and
 // pointers as parameters; places that are reflected or a row before; private arrays of which less and less is used; tables of bytes; structures
 // under masks; branches that an argument chooses; numbers of a group that live across barriers, in loops; and for memory (workgroup_forms_memory.cpp): words
-// whose parts are accessed, copies of bytes, checks at edges, members that change in turns, vectors of 8 and 16, numbers that live across barriers.
+// whose parts are accessed, copies of bytes, checks at edges, members that change in turns, vectors of 8 and 16, numbers that live across barriers. And
+// what single passes look for (workgroup_forms_shapes.cpp): stacks, windows, shuffles, rows that are written, divisions by what may be 1, blocks of a group.
 //
 // There is no interpreter. The same text has a plain form (`plain_definitions`), without `restrict`, with private arrays in memory and with every
 // function inlined, which runs one work-item after the other. Numbers are unsigned and places are bounded, so that nothing is undefined.
@@ -98,6 +99,14 @@ private:
     std::string members_in_turns(const Scope& scope);
     std::string long_vector(const Scope& scope);
     std::string numbers_across_barriers(const Scope& scope);
+    std::string shape_statement(const Scope& scope);
+    std::string private_stack(const Scope& scope);
+    std::string window_of_places(const Scope& scope);
+    std::string shuffled_vector(const Scope& scope);
+    std::string elements_of_vectors(const Scope& scope);
+    std::string written_row(const Scope& scope);
+    std::string divided_by_argument(const Scope& scope);
+    std::string block_of_group(const Scope& scope);
     std::string function();
 
     struct Function {

@@ -1,13 +1,20 @@
 #include "workgroup_harness.h"
 
+#include "targets/host/any_element.h"
+#include "targets/host/class_ranges.h"
 #include "targets/host/constant_loads.h"
+#include "targets/host/directed_halves.h"
 #include "targets/host/fused_products.h"
 #include "targets/host/lane_products.h"
 #include "targets/host/mask_words.h"
 #include "targets/host/merge_steps.h"
+#include "targets/host/paired_iterations.h"
+#include "targets/host/passed_checks.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/range_checks.h"
 #include "targets/host/register_tables.h"
+#include "targets/host/skipped_results.h"
+#include "targets/host/stack_tops.h"
 #include "targets/host/table_vectors.h"
 #include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
@@ -100,7 +107,10 @@ void link_builtins(llvm::Module& module) {
     llvm::Linker::linkModules(module, std::move(builtins), llvm::Linker::Flags::LinkOnlyNeeded);
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes) {
+// `all`: what the code of kernels without lanes has, or of those with lanes; else only the passes that tests of the vectorizer ask about.
+enum class Passes : uint8_t { usual, all_without_lanes, all_with_lanes };
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes passes, bool has_lanes) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -116,18 +126,34 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes
     builder.crossRegisterProxies(loops, functions, components, modules);
     // Other kernels of the module first: the pipeline would optimise them before it finds that they are not used.
     llvm::GlobalDCEPass().run(module, modules);
+    if (passes == Passes::all_without_lanes)
+        for (llvm::Function& function : module)
+            if (!function.isDeclaration())
+                copy_without_passed_checks(function, functions);
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
             join_range_checks(function, machine);
             move_out_lane_products(function);
+            if (passes != Passes::usual)
+                choose_where_computed(function);
             look_up_vectors(function, machine);
+            if (passes != Passes::usual) {
+                ask_whole_vectors(function, machine);
+                compare_classes(function, machine);
+            }
             permute_small_tables(function, machine);
             if (!has_lanes)
                 choose_merge_steps(function, functions);
+            if (passes == Passes::all_without_lanes)
+                keep_stack_tops(function);
+            if (passes != Passes::usual)
+                convert_to_directed_halves(function, machine);
             compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);
+            if (passes != Passes::usual)
+                pair_iterations(function, machine.getTargetTransformInfo(function));
         }
 }
 
@@ -139,7 +165,7 @@ void give_target_features(llvm::Module& module, const llvm::TargetMachine& machi
     }
 }
 
-} // namespace
+}  // namespace
 
 struct Compiled::State {
     explicit State(const std::string& processor)
@@ -216,7 +242,11 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     if (is_quick && !optimize_quickly(*module, *state_->machine))
         return "the passes for quick code failed";
     if (!is_quick)
-        optimise(*module, *state_->machine, result_.lanes.loops > 0);
+        optimise(*module, *state_->machine,
+                 !runs_all_passes_      ? Passes::usual
+                 : lanes == Lanes::none ? Passes::all_without_lanes
+                                        : Passes::all_with_lanes,
+                 result_.lanes.loops > 0);
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
     result_.function->print(text);
@@ -289,4 +319,4 @@ size_t count(const std::string& text, const std::string& part) {
     return found;
 }
 
-} // namespace polder::compiler::workgroup::test
+}  // namespace polder::compiler::workgroup::test

@@ -80,6 +80,8 @@ public:
                                       Lanes lanes = Lanes::where_they_pay);
     // For the functions that are prepared from now on: WorkGroupOptions::vectors.
     void run_at_once(unsigned vectors) { vectors_ = vectors; }
+    // The same: they are optimised by more of the passes that follow LLVM's, as the code of kernels is.
+    void run_all_passes() { runs_all_passes_ = true; }
     [[nodiscard]] const WorkGroupResult& result() const { return result_; }
     // Runs the function last prepared over a whole range.
     void run(const Range& range, const Arguments& arguments) const;
@@ -92,6 +94,7 @@ private:
     std::string bitcode_;
     std::string optimised_;
     unsigned vectors_ = 0;
+    bool runs_all_passes_ = false;
     WorkGroupResult result_;
     WorkGroupFunction function_ = nullptr;
 };

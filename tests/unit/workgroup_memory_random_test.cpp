@@ -71,6 +71,7 @@ std::string minimised(MemoryProgram& program, uint32_t seed, const std::string& 
     program.minimise([&] {
         const std::string now = polder::test::checked_apart([&] {
             Compiled compiled(program.text("k"), processor);
+            compiled.run_all_passes();
             return compare(program, seed, compiled, "k", wanted);
         });
         return kind_of(now) == kind_of(problem);
@@ -99,6 +100,7 @@ void expect_right(uint32_t usual_first, uint32_t usual_count, const char* proces
             source += programs.back()->text("k" + std::to_string(i));
         }
         Compiled compiled(source, processor);
+        compiled.run_all_passes();
         for (uint32_t i = 0; i < here; ++i) {
             const uint32_t seed = first + done + i;
             const std::string problem = polder::test::checked_apart(

@@ -306,6 +306,7 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
         source += kernel_text(programs.back(), name + std::to_string(i), calls_of(i), size_of_sub_groups(i));
     }
     Compiled compiled(source, processor);
+    compiled.run_all_passes();
     compiled.run_at_once(code == Code::two_vectors                                           ? 2
                          : code == Code::four_vectors || code == Code::usual_of_four_vectors ? 4
                                                                                              : 0);
