@@ -197,7 +197,7 @@ TEST(PairedIterations, OfASearchFindAllPlacesInOrder) {
     ASSERT_NE(built.module, nullptr) << built.log;
     for (uint32_t count = 1; count <= 16; ++count)
         for (const uint32_t places : {0U, 1U, 2U, 3U, 4U, 0x8000U, 0x5555U, 0xaaaaU, 0xffffU, 1U << (count - 1)}) {
-            const WordsAtTheEnd array(count * 16);
+            const WordsAtTheEnd array(size_t{count} * 16);
             std::vector<uint32_t> expected{0};
             for (uint32_t n = 0; n < count; ++n) {
                 for (uint32_t i = 0; i < 16; ++i)
@@ -257,7 +257,7 @@ TEST(PairedIterations, OfASearchForAllPlacesEndAtTheLast) {
     for (const std::string name : {"search_all", "search_unaligned", "search_one"})
         for (const uint32_t count : {1U, 2U, 3U, 64U, 65U, 66U, 200U}) {
             const uint32_t behind = name == "search_unaligned" ? 8 : 0;
-            const WordsAtTheEnd array(count * 16 + behind);
+            const WordsAtTheEnd array(size_t{count} * 16 + behind);
             for (uint32_t i = 0; i < count * 16 + behind; ++i)
                 array.words()[i] = i;
             // The first vector of a page, too.
