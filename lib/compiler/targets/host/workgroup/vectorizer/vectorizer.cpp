@@ -29,6 +29,7 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/UnrollLoop.h>
+#include <numeric>
 
 namespace polder::compiler::workgroup {
 
@@ -101,13 +102,13 @@ double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_lo
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
 // Such loops are not left to its own vectorizer either, which infers the type of each value by a recursion over all values before it.
-constexpr size_t lane_instructions_max = 12000;
+constexpr size_t lane_instructions_max = 12000, lane_instructions_of_winners_max = 18000;
+constexpr double winners_part_max = 0.25;  // of the time without lanes
+constexpr const char* too_long = "the code is too long to be compiled in lanes";
 
 size_t instruction_count(const llvm::Loop& loop) {
-    size_t count = 0;
-    for (const llvm::BasicBlock* block : loop.blocks())
-        count += block->size();
-    return count;
+    const auto add = [](size_t count, const llvm::BasicBlock* block) { return count + block->size(); };
+    return std::accumulate(loop.block_begin(), loop.block_end(), size_t{0}, add);
 }
 
 // How many vectors of work-items are tested together, and skipped when none of the work-items has something to do.
@@ -144,8 +145,8 @@ double part_left_over(const LanePlan& plan, unsigned width) {
 
 Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
                   unsigned width, const WorkGroupOptions& options, const LaneTarget& prices, double saved) {
-    if (instruction_count(loop) > lane_instructions_max)
-        return {Outcome::Kind::does_not_pay, 0, "the code is too long to be compiled in lanes", true};
+    if (instruction_count(loop) > lane_instructions_of_winners_max)
+        return {Outcome::Kind::does_not_pay, 0, too_long, true};
     llvm::LoopInfo& loops = unfinished.loops();
     llvm::DominatorTree& dominators = unfinished.dominators();
     auto plan = plan_lanes(loop, loops, unfinished.post_dominators(), width);
@@ -163,6 +164,8 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
+    if (instruction_count(loop) > lane_instructions_max && costs.lanes > winners_part_max * costs.one_by_one)
+        return {Outcome::Kind::does_not_pay, 0, too_long, true};
     costs.one_by_one -= saved_by_own_rows(*plan, shapes, accesses, dominators, target, width, costs.one_by_one);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
