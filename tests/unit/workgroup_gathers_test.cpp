@@ -85,6 +85,34 @@ TEST(Gathers, OfAllLanes_AreQuickOnProcessorsWhereThoseOfFewAreNot) {
     EXPECT_EQ(loops_of(round_of_a_cipher, processor_with_512_bits), one_with_lanes);
 }
 
+// Rounds such as those of Groestl: 64 words of 64 bits are in use, which fill two registers each. Their loads and stores wait for the gathers. 16 words just
+// fill the registers.
+TEST(Gathers, WithMoreValuesThanRegisters_AreSlowOnProcessorsWhereThoseOfFewLanesAre) {
+    const auto rounds_of_words = [](unsigned words) {
+        const std::string count = std::to_string(words), last = std::to_string(words - 1);
+        return "#define WORDS " + count + R"(
+            kernel void k(global const ulong* table, global ulong* out, int rounds) {
+                const ulong x = out[get_global_id(0)];
+                ulong s[WORDS], t[WORDS], sum = 0;
+                for (int i = 0; i < WORDS; ++i) s[i] = x * (2 * i + 1);
+                for (int r = 0; r < rounds; ++r) {
+                    __attribute__((opencl_unroll_hint)) for (int i = 0; i < WORDS; ++i) {
+                        t[i] = r;
+                        __attribute__((opencl_unroll_hint)) for (int b = 0; b < 8; ++b)
+                            t[i] ^= table[256 * b + (s[(i + b) & )" +
+               last + R"(] >> (8 * b) & 255)];
+                    }
+                    __attribute__((opencl_unroll_hint)) for (int i = 0; i < WORDS; ++i) s[i] = t[i];
+                }
+                for (int i = 0; i < WORDS; ++i) sum += s[i];
+                out[get_global_id(0)] = sum;
+            })";
+    };
+    EXPECT_EQ(loops_of(rounds_of_words(32), processor_with_512_bits), one_without);
+    EXPECT_EQ(loops_of(rounds_of_words(8), processor_with_512_bits), one_with_lanes);
+    EXPECT_EQ(loops_of(rounds_of_words(32), processor_with_quick_gathers), one_with_lanes);
+}
+
 // A breadth-first search: few work-items have something to do. The loop's first iteration ran for vectors in which none has.
 TEST(Gathers, InLoopsThatNoLaneEnters_AreNotExecuted) {
     Compiled program(step_of_a_search, processor_with_quick_gathers);

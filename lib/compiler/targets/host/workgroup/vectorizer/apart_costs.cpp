@@ -4,6 +4,7 @@
 
 #include "lane_code.h"
 #include "lane_cost.h"
+#include "registers_alive.h"
 #include "targets/host/workgroup/frame/abi.h"
 
 #include <algorithm>
@@ -40,7 +41,7 @@ double cost_of_access_apart(unsigned lanes, bool is_masked) {
 double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     // Where lanes leave a loop at different times, most lanes of a gather may be inactive. Examples are the product with a sparse matrix by rows
     // and a breadth-first search.
-    constexpr double quick_per_lane = 2, masked_per_lane = 3, left_per_lane = 4;
+    constexpr double quick_per_lane = 2, masked_per_lane = 3, left_per_lane = 4, crowded_per_lane = 6;
     const bool is_masked = plan_.masked.contains(const_cast<llvm::BasicBlock*>(access.getParent()));
     constexpr double read_once_per_lane = 14;
     if (is_row_read_once(access))
@@ -56,9 +57,25 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     if (!is_quick || !has_instruction || (!is_masked && lanes <= accessed_one_by_one_max) ||
         is_row_of_its_own(access) || is_read_and_written_in_turns(access))
         return cost_of_access_apart(lanes, is_masked);
-    const double all_per_lane = is_masked ? masked_per_lane : quick_per_lane;
+    const double unmasked_per_lane = gathers_ == Gathers::quick_for_all && is_crowded(*access.getParent(), lanes)
+                                         ? crowded_per_lane
+                                         : quick_per_lane;
+    const double all_per_lane = is_masked ? masked_per_lane : unmasked_per_lane;
     return lanes * ((is_left_one_by_one(access) ? left_per_lane : all_per_lane) +
                     (is_part_of_word ? part_of_word_per_lane : 0));
+}
+
+// Whether most of the block's values have no register, so that loads and stores of them wait for the gathers, which are loads, too.
+bool ApartCosts::is_crowded(const llvm::BasicBlock& block, unsigned lanes) {
+    constexpr size_t register_bits = 512, registers = 32;
+    if (const auto known = crowded_.find(&block); known != crowded_.end())
+        return known->second;
+    const auto filled = [&](const llvm::Value& value) -> size_t {
+        if (!llvm::isa<llvm::Instruction>(value) || shapes_.of(&value).is_strided())
+            return 0;
+        return llvm::divideCeil(lanes * value.getType()->getPrimitiveSizeInBits().getFixedValue(), register_bits);
+    };
+    return crowded_[&block] = registers_alive(block, filled) > 2 * registers;
 }
 
 // Whether lane i accesses row i or n * i of a buffer, and the distance of the rows is larger than a cache line, or known only at the launch.

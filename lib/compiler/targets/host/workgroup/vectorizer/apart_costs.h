@@ -38,11 +38,13 @@ private:
     [[nodiscard]] bool is_row_of_its_own(const llvm::Instruction& access);
     [[nodiscard]] bool is_row_read_once(const llvm::Instruction& access);
     [[nodiscard]] bool is_read_and_written_in_turns(const llvm::Instruction& access) const;
+    [[nodiscard]] bool is_crowded(const llvm::BasicBlock& block, unsigned lanes);
 
     const LanePlan& plan_;
     const LaneShapes& shapes_;
     const Gathers gathers_;
     llvm::DenseMap<const llvm::Value*, bool> linear_;
+    llvm::DenseMap<const llvm::BasicBlock*, bool> crowded_;
 };
 
 }  // namespace polder::compiler::workgroup
