@@ -123,7 +123,7 @@ TEST(KnownArguments, ReadsAtCoordinatesFromIdsAreLanesOfX) {
             const auto executable = *Executable::open(built.module, target());
             const CodeVersion version{{}, {image(0, CL_RGBA, CL_HALF_FLOAT, 8), {.index = 1, .sampler = sampler}}};
             ASSERT_TRUE(executable->code("k", version));
-            EXPECT_EQ(executable->lane_dimension("k", version), 0U);
+            EXPECT_EQ(executable->lane_dimensions("k", version).used, 0U);
         }
     };
     expect_x(build_with_images(begin + end), {linear_to_edge, nearest_clamped});

@@ -217,11 +217,11 @@ TEST(CompilerWorkGroups, CodeForAnyGroups_SaysInWhichDimensionTheyShouldBeWide) 
     const auto executable = *Executable::open(built.module, target());
     for (const char* kernel : {"rows", "columns"})
         ASSERT_TRUE(executable->code(kernel, std::nullopt).has_value());
-    EXPECT_EQ(executable->lane_dimension("rows"), 1u);
-    EXPECT_EQ(executable->lane_dimension("columns"), 0u);
+    EXPECT_EQ(executable->lane_dimensions("rows").used, 1u);
+    EXPECT_EQ(executable->lane_dimensions("columns").used, 0u);
     const WorkGroups wide{{64, 1, 1}, WorkGroups::Ends::whole};
-    EXPECT_EQ(executable->specialising(wide, executable->lane_dimension("rows")), Specialising::at_once);
-    EXPECT_EQ(executable->specialising(wide, executable->lane_dimension("columns")), Specialising::never);
+    EXPECT_EQ(executable->specialising(wide, executable->lane_dimensions("rows")), Specialising::at_once);
+    EXPECT_EQ(executable->specialising(wide, executable->lane_dimensions("columns")), Specialising::never);
 }
 
 // In code for any groups a row of 16 has lanes, but what is the same for all rows is loaded again for each.
@@ -231,13 +231,62 @@ TEST(CompilerWorkGroups, RowsOfOneVector_GetCodeOfTheirOwnOnceTheKernelIsHot) {
     const auto executable = *Executable::open(built.module, target());
     ASSERT_TRUE(executable->code("k", std::nullopt).has_value());
     const auto of = [&](std::array<uint64_t, 3> size) {
-        return executable->specialising({size, WorkGroups::Ends::whole}, executable->lane_dimension("k"));
+        return executable->specialising({size, WorkGroups::Ends::whole}, executable->lane_dimensions("k"));
     };
     EXPECT_EQ(of({16, 16, 1}), Specialising::when_hot);
     EXPECT_EQ(of({16, 1, 4}), Specialising::when_hot);
     EXPECT_EQ(of({16, 1, 1}), Specialising::never);
     EXPECT_EQ(of({8, 8, 1}), Specialising::at_once);
     EXPECT_EQ(of({32, 8, 1}), Specialising::never);
+}
+
+// Pixels of four channels: neighbours in a row may be in another block of channels, neighbours in a column are not.
+TEST(CompilerWorkGroups, CodeForAnyGroups_SaysWhichOtherDimensionMayBeLanes) {
+#if defined(__x86_64__)
+    if (!__builtin_cpu_supports("avx512f"))
+        GTEST_SKIP() << "needs vectors of 512 bits";
+    const Outcome built = build(R"(
+        kernel void k(int columns, int rows, global const float4* in, global const float4* weights, global float4* out,
+                      int blocks, int height, int width) {
+            const int column = get_global_id(0), row = get_global_id(1);
+            if (column >= columns || row >= rows) return;
+            const int c = column / width, x = column % width, image = row / height, y = row % height;
+            const int first = (image * blocks * height + y) * width + x;
+            float4 sum = 0;
+            for (int i = 0; i < blocks; ++i) {
+                const float4 pixel = in[first + i * height * width];
+                global const float4* const w = weights + i * 4 * blocks + c;
+                sum += pixel.x * w[0] + pixel.y * w[blocks] + pixel.z * w[2 * blocks] + pixel.w * w[3 * blocks];
+            }
+            out[((image * blocks + c) * height + y) * width + x] = clamp(sum, (float4)0, (float4)6);
+        })");
+    ASSERT_TRUE(built.module) << built.log;
+    const auto executable = *Executable::open(built.module, target());
+    ASSERT_TRUE(executable->code("k", std::nullopt).has_value());
+    EXPECT_EQ(executable->lane_dimensions("k").used, 0U);
+    EXPECT_EQ(executable->lane_dimensions("k").other, 1U);
+    const CodeVersion of_rows{WorkGroups{{32, 4, 1}, WorkGroups::Ends::whole}, {}};
+    ASSERT_TRUE(executable->code("k", of_rows).has_value());
+    EXPECT_EQ(executable->lane_dimensions("k", of_rows).used, 1U);
+#else
+    GTEST_SKIP() << "needs vectors of 512 bits";
+#endif
+}
+
+// Code for any groups has no lanes, but may have some along another dimension when it is known that there are enough rows.
+TEST(CompilerWorkGroups, WithRowsThatMayBeLanes_GetCodeOfTheirOwnOnceTheKernelIsHot) {
+    const Outcome built = build("kernel void k(global int* a) { a[get_global_id(0)] += 1; }");
+    ASSERT_TRUE(built.module) << built.log;
+    const auto executable = *Executable::open(built.module, target());
+    using Ends = WorkGroups::Ends;
+    const auto of = [&](std::array<uint64_t, 3> size, Ends ends, unsigned other) {
+        return executable->specialising({size, ends}, {.used = 0, .other = other});
+    };
+    EXPECT_EQ(of({32, 4, 1}, Ends::whole, 1), Specialising::when_hot);
+    EXPECT_EQ(of({32, 1, 8}, Ends::whole, 2), Specialising::when_hot);
+    EXPECT_EQ(of({32, 4, 1}, Ends::ragged, 1), Specialising::never);
+    EXPECT_EQ(of({32, 2, 8}, Ends::whole, 1), Specialising::never);
+    EXPECT_EQ(of({32, 4, 1}, Ends::whole, 0), Specialising::never);
 }
 
 TEST(CompilerLink, ObjectsAndLibraries_MakeAProgram) {
@@ -364,5 +413,5 @@ TEST(CompilerBinary, MadeForAnotherProcessorOrByAnotherVersion_IsRefused) {
     }
 }
 
-} // namespace
-} // namespace polder::compiler::test
+}  // namespace
+}  // namespace polder::compiler::test

@@ -4,8 +4,8 @@
 #include "machine/host.h"
 #include "parsed_ir.h"
 #include "targets/host/branching_loops.h"
-#include "targets/host/passed_checks.h"
 #include "targets/host/range_checks.h"
+#include "targets/host/workgroup/vectorizer/passed_checks.h"
 
 #include <array>
 #include <limits>

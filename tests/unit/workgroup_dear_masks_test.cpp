@@ -55,6 +55,24 @@ TEST(DearMasks, WhereNumbersAreEqual_DoNotPayWithoutMaskedAccesses) {
 #endif
 }
 
+// Each vector waits for what the one before has stored.
+TEST(DearMasks, StoresWhoseNeighboursAreLoaded_DoNotPay) {
+#if defined(__x86_64__)
+    const char* points = R"(
+        kernel void k(global float* u, global const float* f, int n, int color) {
+            const int x = get_global_id(0), y = get_global_id(1);
+            if (x == 0 || y == 0 || x == n - 1 || y == n - 1 || (x + y) % 2 != color) return;
+            const int i = y * n + x;
+            u[i] = 0.25f * (u[i - 1] + u[i + 1] + u[i - n] + u[i + n] - f[i]);
+        })";
+    EXPECT_EQ(loops_with_lanes(points, "x86-64-v2"), 0U);
+    EXPECT_EQ(loops_with_lanes(points, "x86-64-v3"), 0U);
+    EXPECT_EQ(loops_with_lanes(points, "x86-64-v4"), 1U);
+#else
+    GTEST_SKIP() << "needs x86-64";
+#endif
+}
+
 // Some lane has left after the first bytes, and rows of bytes have no masked form: they are read one lane after the other.
 TEST(DearMasks, ComparisonsOfBytesThatLanesLeave_DoNotPayWithoutMaskedAccesses) {
 #if defined(__x86_64__)

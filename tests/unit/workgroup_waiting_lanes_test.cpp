@@ -119,6 +119,43 @@ TEST(WaitingLanes, InLoopsOverWindowsThatContainAPixel_AreFaster) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 1U) << processor;
 }
 
+// One work-item after the other, a copy of the inner loop has no checks of the row's ends. In lanes the checks stay.
+TEST(WaitingLanes, ForChecksThatAllPass_AreSlower) {
+    constexpr const char* taps = R"(
+        double number_at(global const double* row, global const double* edges, long x, ulong n, int reach, uchar all) {
+            if (x >= 0 && x < n) return row[x];
+            if (x < 0) return all ? edges[reach + x] : row[0];
+            return all ? edges[reach + x - n] : row[n - 1];
+        }
+        kernel void k(global const double* row, global const double* edges, global const double* taps,
+                      global double* out, ulong n, int reach, uchar all, ulong length) {
+            const ulong from = get_global_id(0) * length, to = min(from + length, n);
+            for (ulong i = from; i < to; ++i) {
+                double sum = 0;
+                for (int j = -reach; j <= reach; ++j)
+                    sum += taps[reach + j] * number_at(row, edges, (long)i + j, n, reach, all);
+                out[i] = sum;
+            }
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes_in_any_group(taps, processor), 0U) << processor;
+}
+
+// The same where neighbours access neighbouring numbers.
+TEST(WaitingLanes, ForChecksOfPlacesSideBySide_AreFaster) {
+    constexpr const char* taps = R"(
+        kernel void k(global const float* row, global const float* taps, global float* out, int n, int reach) {
+            const int i = get_global_id(0);
+            float sum = 0;
+            for (int j = -reach; j <= reach; ++j)
+                if (i + j >= 0 && i + j < n)
+                    sum += taps[reach + j] * row[i + j];
+            out[i] = sum;
+        })";
+    for (const char* processor : all_processors)
+        EXPECT_EQ(loops_with_lanes_in_any_group(taps, processor), 1U) << processor;
+}
+
 // Windows are short: dividing the number of a work-item into its place takes longer.
 TEST(WaitingLanes, InLoopsOverWindowsInsideOfAPicture_AreFaster) {
     constexpr const char* source = R"(

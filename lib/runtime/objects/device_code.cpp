@@ -260,7 +260,7 @@ bool DeviceCode::wants_special(Entry& entry, const compiler::CodeVersion& versio
     const bool is_required = entry.info->reqd_work_group_size.has_value();
     using enum compiler::Specialising;
     const compiler::Specialising for_groups =
-        version.groups ? specialising(*entry.info, *version.groups, entry.code) : never;
+        version.groups ? specialising(*entry.info, *version.groups, entry.code ? entry.code : entry.usual) : never;
     const bool suits_images = !version.known.empty();
     if (!entry.code && !entry.usual && entry.specials.empty())
         return for_groups == at_once || suits_images || is_required;
@@ -382,7 +382,7 @@ Result<LoadedCode> DeviceCode::load(const compiler::KernelInfo& info, const comp
             KernelForms::of(*this, *executable_, info, version, static_cast<uint64_t>(making.count())))
         code.loaded->offer(std::move(forms));
     if (!version.groups) {
-        code.lane_dimension = executable_->lane_dimension(info.name, version);
+        code.dimensions = executable_->lane_dimensions(info.name, version);
         code.row_multiple = executable_->row_multiple(info.name, version);
     }
     for (const compiler::KernelArgument& argument : info.arguments)

@@ -72,7 +72,7 @@ LocalSizeRules rules_for(LocalSizeRules::Shape shape, const KernelInfo& kernel, 
             .item_max = std::to_array(info.max_work_item_sizes),
             .preferred_multiple = code.limits().preferred_multiple,
             .row_multiple = code.row_multiple,
-            .lane_dimension = code.lane_dimension,
+            .lane_dimension = code.dimensions.used,
             .compute_units = info.compute_units,
             .shape = shape};
 }
@@ -271,7 +271,7 @@ Result<const LoadedCode*> Kernel::code(const KernelOnDevice& on, const Launched&
             return quick;
     }
     const bool suits_groups =
-        on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::ragged}, general);
+        on.info->reqd_work_group_size || on.code->is_worth_specialising(*on.info, {local, Ends::whole}, general);
     compiler::CodeVersion version{{}, known_arguments(on)};
     const LaunchSizes sizes{global, launched.offset, local};
     // Most launches return here.
@@ -324,7 +324,7 @@ bool Kernel::is_final(const KernelOnDevice& on, const LoadedCode& code, const Si
     if (code.is_special() && code.version.launches == compiler::Launches::any)
         return true;
     return !on.info->reqd_work_group_size &&
-           !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::ragged}, &code);
+           !on.code->is_worth_specialising(*on.info, {local, compiler::WorkGroups::Ends::whole}, &code);
 }
 
 Result<Size3> Kernel::suggest_local_size(const KernelOnDevice& on, const Device& device,
@@ -353,7 +353,7 @@ Result<Size3> Kernel::best_local_size(const KernelOnDevice& on, const Device& de
         local == choose(on.work_groups == BuiltModule::WorkGroups::any ? LocalSizeRules::Shape::any
                                                                        : LocalSizeRules::Shape::uniform,
                         on, device, *loaded, global);
-    if (!is_own_choice && local[loaded->lane_dimension] >= loaded->limits().preferred_multiple &&
+    if (!is_own_choice && local[loaded->dimensions.used] >= loaded->limits().preferred_multiple &&
         items_of(local) >= items_worth_a_group)
         return local;
     const Size3 better = choose(LocalSizeRules::Shape::unseen, on, device, *loaded, global);

@@ -175,6 +175,12 @@ struct WorkGroups {
 // (`when_hot`), or before the kernel's first launch (`at_once`).
 enum class Specialising : uint8_t { never, when_hot, at_once };
 
+// In which dimensions work-groups should be wide, by their code for any size.
+struct LaneDimensions {
+    unsigned used = 0;  // whose work-items are lanes; 0 before that code exists
+    unsigned other = 0;  // where none are: whose work-items may be lanes in code for one size; 0: of no dimension
+};
+
 // The properties of an image or a sampler argument of a launch for which code can be made: everything except an image's extents, pitches
 // and address.
 struct KnownArgument {
@@ -242,8 +248,9 @@ public:
     }
     // Whether there can be code of Effort::quick for kernels with KernelInfo::quick_work.
     [[nodiscard]] virtual bool has_quick_code() const { return false; }
-    // Whether code for exactly these work-groups should be compiled. `lane_dimension`: that of the code for any groups; 0 before that code exists.
-    [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const = 0;
+    // Whether code for exactly these work-groups should be compiled. `dimensions`: those of the code for any groups.
+    [[nodiscard]] virtual Specialising specialising(const WorkGroups& groups,
+                                                    const LaneDimensions& dimensions) const = 0;
     // The forms of which code is worth measuring beside this version's best one, the likely ones first. Empty when its code was not made yet.
     // Code of a form that is the same as the best one cannot be made.
     [[nodiscard]] virtual std::vector<Form> other_forms(std::string_view, const CodeVersion&) { return {}; }
@@ -253,11 +260,13 @@ public:
     virtual void note_measured(std::string_view, const CodeVersion&) {}
     // Whether code for known images and samplers differs from code for any.
     [[nodiscard]] virtual bool specialises_for_images() const { return false; }
-    // The dimension whose work-items are lanes in this code, so that work-groups should be wide in it; 0 when the code was not made yet.
-    [[nodiscard]] virtual unsigned lane_dimension(std::string_view, const CodeVersion&) { return 0; }
+    // Of this code; none when it was not made yet.
+    [[nodiscard]] virtual LaneDimensions lane_dimensions(std::string_view, const CodeVersion&) { return {}; }
     // In code for usual launches, the number of work-items of which each row in this dimension is a multiple. 1: the code is for any launch.
     [[nodiscard]] virtual uint64_t row_multiple(std::string_view, const CodeVersion&) { return 1; }
-    [[nodiscard]] unsigned lane_dimension(std::string_view kernel) { return lane_dimension(kernel, CodeVersion{}); }
+    [[nodiscard]] LaneDimensions lane_dimensions(std::string_view kernel) {
+        return lane_dimensions(kernel, CodeVersion{});
+    }
 };
 
 // Where Clang's resource headers and the library of built-ins were found; for error messages and

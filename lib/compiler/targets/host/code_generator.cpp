@@ -307,6 +307,7 @@ private:
         result_.private_bytes_per_work_item = made->private_bytes_per_work_item;
         result_.vector_width = made->vector_width;
         result_.lane_dimension = lanes_.dimension;
+        result_.other_dimension = lanes_.other_dimension;
         result_.row_multiple = workgroup::row_multiple(*made->function);
         return verified(*module_, "making a work-group function");
     }

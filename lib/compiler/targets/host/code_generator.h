@@ -24,6 +24,7 @@ struct KernelObject {
     uint64_t private_bytes_per_work_item = 0;
     uint64_t vector_width = 1;
     uint64_t lane_dimension = 0;  // the one whose work-items are lanes
+    uint64_t other_dimension = 0;  // LaneDimensions::other
     uint64_t row_multiple = 1;  // Executable::row_multiple
     uint64_t stack_bytes = 0;
     std::vector<ColdFunction> cold_functions;  // that `object` calls

@@ -34,8 +34,9 @@ namespace polder::compiler {
 template <Same<KernelObject> T>
 auto fields_of(T& kernel) {
     return std::tie(kernel.object, kernel.entry, kernel.local_bytes, kernel.scratch_bytes_per_work_item,
-                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension, kernel.row_multiple,
-                    kernel.stack_bytes, kernel.lanes, kernel.cold_functions, kernel.other_forms);
+                    kernel.private_bytes_per_work_item, kernel.vector_width, kernel.lane_dimension,
+                    kernel.other_dimension, kernel.row_multiple, kernel.stack_bytes, kernel.lanes,
+                    kernel.cold_functions, kernel.other_forms);
 }
 
 // What earlier processes have found.
@@ -117,16 +118,19 @@ public:
         return &entry->code;
     }
 
-    [[nodiscard]] Specialising specialising(const WorkGroups& groups, unsigned lane_dimension) const override {
+    [[nodiscard]] Specialising specialising(const WorkGroups& groups, const LaneDimensions& dimensions) const override {
         // A vector has at most 16 lanes. In code for any groups, a work-group with a shorter row has no lanes, so it needs code of its own. So does
         // a single work-item: in its own code the explicit vectors of its source stay whole. Where a row is exactly one vector, code for this
-        // size keeps values that are the same for all rows in registers.
+        // size keeps values that are the same for all rows in registers. Where code for any groups has no lanes, that for this size may have some along
+        // another dimension.
         constexpr uint64_t lanes_max = 16;
-        const uint64_t row = groups.size[lane_dimension];
+        const uint64_t row = groups.size[dimensions.used];
         if (row < lanes_max)
             return Specialising::at_once;
         const bool has_rows = groups.size[0] * groups.size[1] * groups.size[2] > row;
-        return row == lanes_max && has_rows ? Specialising::when_hot : Specialising::never;
+        const bool may_have_other_lanes = dimensions.other != 0 && groups.ends == WorkGroups::Ends::whole &&
+                                          groups.size[dimensions.other] >= workgroup::rows_for_lanes;
+        return (row == lanes_max && has_rows) || may_have_other_lanes ? Specialising::when_hot : Specialising::never;
     }
 
     [[nodiscard]] bool has_quick_code() const override {
@@ -138,9 +142,9 @@ public:
         return module().options().is_optimized && options::use_lanes();
     }
 
-    [[nodiscard]] unsigned lane_dimension(std::string_view name, const CodeVersion& version) override {
+    [[nodiscard]] LaneDimensions lane_dimensions(std::string_view name, const CodeVersion& version) override {
         const Entry* const made = entries_.find({std::string{name}, version});
-        return made == nullptr ? 0 : made->lane_dimension;
+        return made == nullptr ? LaneDimensions{} : made->dimensions;
     }
 
     [[nodiscard]] uint64_t row_multiple(std::string_view name, const CodeVersion& version) override {
@@ -170,7 +174,7 @@ private:
         std::vector<std::shared_ptr<const LoadedObject>> cold_functions;
         std::unique_ptr<LoadedObject> object;
         driver::KernelCode code;
-        unsigned lane_dimension = 0;
+        LaneDimensions dimensions;
         uint64_t row_multiple = 1;
         Form form = Form::planned;  // not `best`
         std::vector<Form> other_forms;
@@ -312,8 +316,10 @@ private:
         best->other_forms = std::move(planned.other_forms);
         // The sizes of work-groups do not depend on what was measured, except that usual launches have whole rows in the dimension of the code's lanes.
         best->vector_width = planned.vector_width;
-        if (best->row_multiple == 1)
+        if (best->row_multiple == 1) {
             best->lane_dimension = planned.lane_dimension;
+            best->other_dimension = planned.other_dimension;
+        }
         return FormObject{std::move(*best), version.form};
     }
 
@@ -355,7 +361,8 @@ private:
         entry.object_hash = object_hash;
         entry.form = made.form;
         entry.other_forms = std::move(object.other_forms);
-        entry.lane_dimension = static_cast<unsigned>(object.lane_dimension);
+        entry.dimensions = {static_cast<unsigned>(object.lane_dimension),
+                            static_cast<unsigned>(object.other_dimension)};
         entry.row_multiple = object.row_multiple;
         return entry;
     }

@@ -97,7 +97,9 @@ public:
     }
 
     // A work-group of any size is made of warps, so code for one size is not faster.
-    [[nodiscard]] Specialising specialising(const WorkGroups&, unsigned) const override { return Specialising::never; }
+    [[nodiscard]] Specialising specialising(const WorkGroups&, const LaneDimensions&) const override {
+        return Specialising::never;
+    }
 
 private:
     struct Entry {

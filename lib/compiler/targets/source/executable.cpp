@@ -53,7 +53,9 @@ public:
         return &entry->code;
     }
 
-    [[nodiscard]] Specialising specialising(const WorkGroups&, unsigned) const override { return Specialising::never; }
+    [[nodiscard]] Specialising specialising(const WorkGroups&, const LaneDimensions&) const override {
+        return Specialising::never;
+    }
 
 private:
     struct Entry {

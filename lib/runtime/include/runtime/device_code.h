@@ -32,14 +32,15 @@ struct LoadedCode {
     compiler::CodeVersion version;  // the launches that it was made for
     mutable uint32_t trace_text = 0;  // id of the kernel's name in a trace; 0: not recorded. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // the blocks that it may enqueue: all of the program
-    unsigned lane_dimension = 0;  // the dimension in which work-groups should be wide
-    uint64_t row_multiple = 1;  // above 1: only for usual launches, whose rows in this dimension are multiples of it
+    compiler::LaneDimensions dimensions;
+    uint64_t row_multiple =
+        1;  // above 1: only for usual launches, whose rows in the dimension of lanes are multiples of it
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     [[nodiscard]] bool is_special() const { return !version.is_general(); }
     // Whether the code is right for a launch with these sizes, apart from what `version` says about groups and arguments.
     [[nodiscard]] bool suits(const LaunchSizes& sizes) const {
-        return row_multiple == 1 || is_usual(sizes, lane_dimension, row_multiple);
+        return row_multiple == 1 || is_usual(sizes, dimensions.used, row_multiple);
     }
     // compiler::Launches::usual.
     [[nodiscard]] static bool is_usual(const LaunchSizes& sizes, unsigned dimension, uint64_t row_multiple) {
@@ -79,7 +80,7 @@ public:
         // Sub-groups follow the linear local id. With several dimensions it takes divisions, unless the size is known.
         if (kernel.uses_sub_groups)
             return device_.info().code.format == driver::CodeFormat::host_function ? at_once : never;
-        return executable_->specialising(groups, general ? general->lane_dimension : 0);
+        return executable_->specialising(groups, general ? general->dimensions : compiler::LaneDimensions{});
     }
     [[nodiscard]] bool is_worth_specialising(const compiler::KernelInfo& kernel, const compiler::WorkGroups& groups,
                                              const LoadedCode* general) const {

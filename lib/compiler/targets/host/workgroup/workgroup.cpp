@@ -171,8 +171,11 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     uint32_t width = options.lanes == Lanes::none ? 1 : register_words;
     if (options.lanes != Lanes::none && options.lanes != Lanes::later)
         prepare_vector_functions(function, register_words, options.target_machine);
+    unsigned other_dimension = 0;
     if (lowered->sub_group_size == 0) {  // sub-groups follow the linear local id
-        lowered->order = choose_loop_order(function, lowered->local_size, width);
+        const LoopOrder order = choose_loop_order(function, lowered->local_size, width);
+        lowered->order = order.dimensions;
+        other_dimension = order.with_known_size;
         follow_lanes_with_groups(*lowered);
     }
 
@@ -234,6 +237,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     result.vector_width = std::max({width, lowered->sub_group_size, 1U});
     result.has_barriers = !cuts.empty();
     report.dimension = lowered->order[0];
+    report.other_dimension = report.loops == 0 ? other_dimension : 0;
     result.lanes = std::move(report);
     return result;
 }

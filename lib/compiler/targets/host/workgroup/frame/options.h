@@ -38,6 +38,9 @@ struct WorkGroupOptions {
 };
 
 // How the loops over work-items were compiled.
+// The work-items of a dimension whose size is known that are enough for lanes of a kernel's own vectors of four numbers.
+inline constexpr unsigned rows_for_lanes = 4;
+
 struct LaneReport {
     unsigned loops = 0;  // loops whose work-items are lanes
     unsigned scalar_loops = 0;  // loops that run one work-item at a time
@@ -50,6 +53,8 @@ struct LaneReport {
     unsigned width = 0;  // lanes
     unsigned vectors = 1;  // the most of them that run at once
     unsigned dimension = 0;
+    // Where there are none: the dimension of which there may be some in code for work-groups that have rows_for_lanes work-items in it or more; 0: none.
+    unsigned other_dimension = 0;
     double estimate =
         0;  // the time with lanes as a part of the time without, by lane_cost; 0 where it was not estimated
 };

@@ -62,11 +62,58 @@ double cost_of_vectors_apart(unsigned lanes, bool is_masked) {
 // `partial`: rarely all lanes are active.
 enum class Mask : uint8_t { none, whole, partial };
 
-// Where masks are dear, the cost of a row of which only some lanes are active; 0 when it is that of all lanes.
-double cost_of_partial_row(const LaneAccess& access, unsigned lanes) {
-    constexpr double masked_store = 12;
+// An address as an index into an array and a distance from that element.
+struct ElementPlace {
+    const llvm::Value *base = nullptr, *index = nullptr;
+    int64_t bytes = 0;
+};
+ElementPlace element_place(const llvm::Value& address, const llvm::DataLayout& layout) {
+    llvm::APInt offset(layout.getIndexTypeSizeInBits(address.getType()), 0);
+    ElementPlace place{address.stripAndAccumulateConstantOffsets(layout, offset, true)};
+    place.bytes = offset.getSExtValue();
+    const auto* const gep = llvm::dyn_cast<llvm::GetElementPtrInst>(place.base);
+    if (gep == nullptr || gep->getNumIndices() != 1)
+        return place;
+    place.base = gep->getPointerOperand();
+    place.index = gep->getOperand(1);
+    if (const auto* const extended = llvm::dyn_cast<llvm::SExtInst>(place.index))
+        place.index = extended->getOperand(0);
+    const auto* const sum = llvm::dyn_cast<llvm::BinaryOperator>(place.index);
+    const auto* const added = sum && sum->getOpcode() == llvm::Instruction::Add
+                                  ? llvm::dyn_cast<llvm::ConstantInt>(sum->getOperand(1))
+                                  : nullptr;
+    if (added != nullptr && added->getBitWidth() <= 64) {
+        place.index = sum->getOperand(0);
+        place.bytes += added->getSExtValue() *
+                       static_cast<int64_t>(layout.getTypeAllocSize(gep->getSourceElementType()).getFixedValue());
+    }
+    return place;
+}
+
+// Whether the block loads neighbours of what it stores, so that the next vector loads something of what this one has stored.
+bool is_loaded_beside(const llvm::Instruction& store) {
+    constexpr int64_t line_bytes = 64;
+    const llvm::DataLayout& layout = store.getDataLayout();
+    const ElementPlace stored = element_place(*llvm::getLoadStorePointerOperand(&store), layout);
+    return stored.index != nullptr && llvm::any_of(*store.getParent(), [&](const llvm::Instruction& one) {
+               const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one);
+               if (load == nullptr)
+                   return false;
+               const ElementPlace loaded = element_place(*load->getPointerOperand(), layout);
+               const int64_t distance = loaded.bytes - stored.bytes;
+               return loaded.base == stored.base && loaded.index == stored.index && distance != 0 &&
+                      std::abs(distance) < line_bytes;
+           });
+}
+
+// Where masks are dear, the cost of a row of which only some lanes are active; 0 when it is that of all lanes. A load that overlaps a masked store waits until the
+// cache has what was stored.
+double cost_of_partial_row(const llvm::Instruction& instruction, const LaneAccess& access, unsigned lanes) {
+    constexpr double masked_store = 12, waiting_load = 100;
+    if (access.takes_mask && access.is_slow_under_mask)
+        return masked_store + (is_loaded_beside(instruction) ? waiting_load : 0);
     if (access.takes_mask)
-        return access.is_slow_under_mask ? masked_store : 0;
+        return 0;
     return cost_of_access_apart(lanes, true) / static_cast<double>(access.group.size());
 }
 
@@ -113,7 +160,7 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     }
     const bool is_asked = !access->is_certain || (is_masked && !access->takes_mask);
     if (mask == Mask::partial && target.masks == Masks::dear)
-        if (const double cost = cost_of_partial_row(*access, width); cost > 0)
+        if (const double cost = cost_of_partial_row(instruction, *access, width); cost > 0)
             return question + cost;
     // For the whole interleave group: as many vectors as the step has elements, and as many shuffles.
     const double together =

@@ -340,10 +340,9 @@ double cost_of_access(llvm::Instruction& access, const Steps& steps, const Block
     return distance * cost_of_access(places, lanes);
 }
 
-// The cost of one work-item when `lanes` (two or more) neighbours in `dimension` run together.
-double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& loops, unsigned dimension,
+// The cost of one work-item when `lanes` (two or more) neighbours in the dimension of `steps` run together.
+double cost_of(llvm::ArrayRef<llvm::BasicBlock*> blocks, const llvm::LoopInfo& loops, const Steps& steps,
                unsigned lanes) {
-    const Steps steps(blocks, dimension);
     double cost = 0;
     for (llvm::BasicBlock* block : blocks) {
         if (block->isEntryBlock() || is_in_fallback_loop(loops, block))
@@ -373,28 +372,36 @@ constexpr double doubt = 2;
 
 }  // namespace
 
-std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max) {
+LoopOrder choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max) {
     llvm::DominatorTree dominators(function);
     const llvm::LoopInfo loops(dominators);
     const llvm::ReversePostOrderTraversal<llvm::Function*> order(&function);
     const llvm::SmallVector<llvm::BasicBlock*> blocks(order.begin(), order.end());
-    unsigned best = 0;
-    double least = std::numeric_limits<double>::infinity();
+    unsigned best = 0, with_known_size = 0;
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    double least = infinity, least_with_known_size = infinity;
     for (unsigned d = 0; d < 3; ++d) {
         const auto* size = llvm::dyn_cast<llvm::ConstantInt>(local_size[d]);
         const uint64_t items = size ? size->getZExtValue() : uses_id(function, d) ? lanes_max : 1;
         const auto lanes = static_cast<unsigned>(std::min<uint64_t>(lanes_max, std::bit_floor(items)));
         if (lanes < 2)
             continue;
-        const double cost = cost_of(blocks, loops, d, lanes) * (size || d == 0 ? 1 : doubt);
+        const Steps steps(blocks, d);
+        const double cost = cost_of(blocks, loops, steps, lanes) * (size || d == 0 ? 1 : doubt);
         if (cost < least) {
             least = cost;
             best = d;
         }
+        if (size || d == 0 || lanes < rows_for_lanes)
+            continue;
+        if (const double known = cost_of(blocks, loops, steps, rows_for_lanes); known < least_with_known_size) {
+            least_with_known_size = known;
+            with_known_size = d;
+        }
     }
     if (best == 0)
-        return {0, 1, 2};
-    return best == 1 ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U};
+        return {{0, 1, 2}, least_with_known_size < least ? with_known_size : 0};
+    return {best == 1 ? std::array{1U, 0U, 2U} : std::array{2U, 0U, 1U}};
 }
 
 }  // namespace polder::compiler::workgroup

@@ -10,9 +10,14 @@
 
 namespace polder::compiler::workgroup {
 
-// The order of the loops over the dimensions, innermost first. `function`: one work-item's body. `lanes_max`: lanes of
-// a vector.
-[[nodiscard]] std::array<unsigned, 3> choose_loop_order(llvm::Function& function, const Extent& local_size,
-                                                        unsigned lanes_max);
+struct LoopOrder {
+    std::array<unsigned, 3> dimensions{0, 1, 2};  // innermost first
+    // Where dimension 0 is innermost because the size of work-groups is unknown: the dimension that would be, if work-groups are known to have
+    // rows_for_lanes work-items in it or more. 0: none.
+    unsigned with_known_size = 0;
+};
+
+// The order of the loops over the dimensions. `function`: one work-item's body. `lanes_max`: lanes of a vector.
+[[nodiscard]] LoopOrder choose_loop_order(llvm::Function& function, const Extent& local_size, unsigned lanes_max);
 
 }  // namespace polder::compiler::workgroup

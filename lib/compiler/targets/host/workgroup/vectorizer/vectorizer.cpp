@@ -20,6 +20,7 @@
 #include "shapes_that_pay.h"
 #include "structure_lengths.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
+#include "unchecked_iterations.h"
 #include "unfinished_loops.h"
 #include "vector_loop.h"
 
@@ -167,6 +168,7 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     if (instruction_count(loop) > lane_instructions_max && costs.lanes > winners_part_max * costs.one_by_one)
         return {Outcome::Kind::does_not_pay, 0, too_long, true};
     costs.one_by_one -= saved_by_own_rows(*plan, shapes, accesses, dominators, target, width, costs.one_by_one);
+    costs.one_by_one -= saved_by_passed_checks(*plan, shapes, dominators, width, costs.one_by_one);
     const double weight = weight_of_loop(loop);
     double gain = weight * costs.gain() / width;
     const double one_by_one = weight * costs.one_by_one / width, in_lanes = weight * costs.lanes / width;

@@ -9,9 +9,26 @@
 // which make selects of the checks, unroll the loop with them, and move the conditions out that do not change.
 #pragma once
 
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/PassManager.h>
 
+namespace llvm {
+class ICmpInst;
+class Loop;
+class ScalarEvolution;
+}  // namespace llvm
+
 namespace polder::compiler {
+
+// A comparison in such a loop, and what it yields in every iteration of the copy.
+struct PassedCheck {
+    const llvm::ICmpInst* comparison = nullptr;
+    bool result = true;
+};
+// Cheaper than scalar evolution: whether the loop may have such checks.
+[[nodiscard]] bool may_have_passed_checks(const llvm::Loop& loop);
+// The checks that a copy of the loop would lack; none where it will have no copy.
+[[nodiscard]] llvm::SmallVector<PassedCheck, 4> passed_checks(llvm::Loop& loop, llvm::ScalarEvolution& evolution);
 
 // Returns how many loops have a copy.
 unsigned copy_without_passed_checks(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);

@@ -4,7 +4,7 @@
 // What is asked may be undefined where the loop would not have compared it, so each answer is frozen.
 #include "passed_checks.h"
 
-#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "hoisted_loads.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
@@ -36,23 +36,6 @@ constexpr uint64_t constant_bound_min = 16;  // below, a number is compared to f
 bool is_relation(const llvm::Instruction& instruction) {
     const auto* const comparison = llvm::dyn_cast<llvm::ICmpInst>(&instruction);
     return comparison != nullptr && comparison->isRelational() && comparison->getOperand(0)->getType()->isIntegerTy();
-}
-
-// Whether the loop has comparisons beside that of its end: cheaper than scalar evolution.
-bool may_have_checks(const llvm::Loop& loop) {
-    if (!loop.isInnermost() || llvm::findOptionMDForLoop(&loop, workgroup::items_tag) != nullptr)
-        return false;
-    const llvm::BasicBlock* const latch = loop.getLoopLatch();
-    size_t comparisons = 0, size = 0;
-    for (const llvm::BasicBlock* block : loop.blocks()) {
-        size += block->size();
-        for (const llvm::Instruction& instruction : *block)
-            comparisons += is_relation(instruction) && !(block == latch && instruction.hasOneUse() &&
-                                                         instruction.user_back() == latch->getTerminator())
-                               ? 1
-                               : 0;
-    }
-    return comparisons > 0 && size <= instructions_max;
 }
 
 // Whether an iteration uses what the one before has computed, as a sum. LLVM makes vectors of other loops,
@@ -93,10 +76,23 @@ public:
         checks_.remove_if([](const auto& number) { return !is_range(number.second); });
     }
 
+    // Whether there is something to copy for.
+    [[nodiscard]] bool is_worth_a_copy() const {
+        return !checks_.empty() && checks_.size() <= numbers_max && can_ask(*loop_.getLoopPreheader()->getTerminator());
+    }
+
+    [[nodiscard]] llvm::SmallVector<PassedCheck, 4> all() const {
+        llvm::SmallVector<PassedCheck, 4> found;
+        for (const auto& [number, checks] : checks_)
+            for (const Check& check : checks)
+                found.push_back({check.comparison, check.result});
+        return found;
+    }
+
     // Emits the copy, with a branch to it; false when there is nothing to copy for.
     bool emit(llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
         llvm::BasicBlock* const before = loop_.getLoopPreheader();
-        if (checks_.empty() || checks_.size() > numbers_max || !can_ask(*before->getTerminator()))
+        if (!is_worth_a_copy())
             return false;
         llvm::Value* const condition = ask(*before->getTerminator());
         llvm::BasicBlock* const preheader =
@@ -208,7 +204,7 @@ bool copy_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
               llvm::SmallPtrSetImpl<const llvm::BasicBlock*>& seen) {
     auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
     for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
-        if (!may_have_checks(*loop) || !is_simple(*loop) || !seen.insert(loop->getHeader()).second)
+        if (!may_have_passed_checks(*loop) || !is_simple(*loop) || !seen.insert(loop->getHeader()).second)
             continue;
         auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
         auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
@@ -222,9 +218,33 @@ bool copy_one(llvm::Function& function, llvm::FunctionAnalysisManager& analyses,
 
 }  // namespace
 
+// Whether the loop has comparisons beside that of its end.
+bool may_have_passed_checks(const llvm::Loop& loop) {
+    if (!loop.isInnermost() || llvm::findOptionMDForLoop(&loop, workgroup::items_tag) != nullptr)
+        return false;
+    const llvm::BasicBlock* const latch = loop.getLoopLatch();
+    size_t comparisons = 0, size = 0;
+    for (const llvm::BasicBlock* block : loop.blocks()) {
+        size += block->size();
+        for (const llvm::Instruction& instruction : *block)
+            comparisons += is_relation(instruction) && !(block == latch && instruction.hasOneUse() &&
+                                                         instruction.user_back() == latch->getTerminator())
+                               ? 1
+                               : 0;
+    }
+    return comparisons > 0 && size <= instructions_max;
+}
+
+llvm::SmallVector<PassedCheck, 4> passed_checks(llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+    if (!may_have_passed_checks(loop) || !is_simple(loop) || !is_chain(loop, evolution))
+        return {};
+    const PassedChecks checks(loop, evolution);
+    return checks.is_worth_a_copy() ? checks.all() : llvm::SmallVector<PassedCheck, 4>{};
+}
+
 unsigned copy_without_passed_checks(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     const auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
-    if (llvm::none_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return may_have_checks(*loop); }))
+    if (llvm::none_of(loops.getLoopsInPreorder(), [](const llvm::Loop* loop) { return may_have_passed_checks(*loop); }))
         return 0;
     llvm::FunctionPassManager before;
     before.addPass(llvm::LoopSimplifyPass());
