@@ -9,7 +9,6 @@
 #include "targets/host/mask_words.h"
 #include "targets/host/merge_steps.h"
 #include "targets/host/paired_iterations.h"
-#include "targets/host/passed_checks.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/range_checks.h"
 #include "targets/host/register_tables.h"
@@ -22,6 +21,7 @@
 #include "targets/host/workgroup/vectorizer/loop_alignment.h"
 #include "targets/host/workgroup/vectorizer/loop_divisions.h"
 #include "targets/host/workgroup/vectorizer/parallel_accesses.h"
+#include "targets/host/workgroup/vectorizer/passed_checks.h"
 #include "targets/host/workgroup/vectorizer/rare_calls.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
