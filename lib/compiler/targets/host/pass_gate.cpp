@@ -4,7 +4,7 @@
 
 #include "targets/host/register_need.h"
 #include "targets/host/workgroup/regions/loop_nest.h"
-#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/workgroup/vectorizer/marks.h"
 
 #include <compiler/optional_work.h>
 

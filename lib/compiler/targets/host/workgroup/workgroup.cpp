@@ -14,6 +14,7 @@
 #include "targets/host/workgroup/regions/work_item_loops.h"
 #include "targets/host/workgroup/vectorizer/lane_code.h"
 #include "targets/host/workgroup/vectorizer/lane_dimension.h"
+#include "targets/host/workgroup/vectorizer/marks.h"
 #include "targets/host/workgroup/vectorizer/rare_lanes.h"
 #include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/vectorizer/vectorizer.h"

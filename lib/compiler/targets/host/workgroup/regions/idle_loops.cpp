@@ -10,7 +10,7 @@
 #include "idle_loops.h"
 
 #include "targets/host/workgroup/vectorizer/guarded_loop.h"
-#include "targets/host/workgroup/vectorizer/vectorizer.h"
+#include "targets/host/workgroup/vectorizer/marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>

@@ -2,7 +2,6 @@
 // a constant stride. The other properties are read from the loops around the access.
 #include "apart_costs.h"
 
-#include "lane_code.h"
 #include "lane_cost.h"
 #include "registers_alive.h"
 #include "targets/host/workgroup/frame/abi.h"

@@ -4,9 +4,9 @@
 #include "exchange_loops.h"
 
 #include "lane_types.h"
+#include "marks.h"
 #include "plain_operations.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
-#include "vectorizer.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>

@@ -3,6 +3,8 @@
 // the load to the end of the loop may write to the address.
 #include "hoisted_loads.h"
 
+#include "marks.h"
+
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/AliasAnalysis.h>

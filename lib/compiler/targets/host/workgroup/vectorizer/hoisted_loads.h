@@ -13,9 +13,6 @@
 
 namespace polder::compiler::workgroup {
 
-// Marks the loops over work-items, and over rows of them, in their llvm.loop metadata.
-inline constexpr const char* items_tag = "polder.items";
-
 // Returns the number of loads that moved.
 unsigned load_in_loops(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 

@@ -3,10 +3,9 @@
 // A work-item that reaches the block after the chain is busy. find_guard() finds the chain; emit() writes the loops that idle_items.h shows.
 #include "idle_items.h"
 
-#include "hoisted_loads.h"
 #include "lane_cost.h"
 #include "lane_types.h"
-#include "vectorizer.h"
+#include "marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>

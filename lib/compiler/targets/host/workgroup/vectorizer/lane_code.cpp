@@ -2,12 +2,13 @@
 // or runs in a loop over the active lanes (active_lanes.cpp). Flags that hold only under a guard are dropped from copies that run for all lanes.
 #include "lane_code.h"
 
+#include "call_costs.h"
+#include "lane_calls.h"
 #include "lane_division.h"
 #include "lane_shape_values.h"
 #include "rare_calls.h"
 #include "skipped_code.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
-#include "vector_functions.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Analysis/LoopInfo.h>

@@ -4,6 +4,7 @@
 
 #include "lane_access.h"
 #include "lane_plan.h"
+#include "lane_target.h"
 #include "lane_types.h"
 #include "rare_values.h"
 #include "row_ends.h"
@@ -15,15 +16,6 @@
 #include <string>
 
 namespace polder::compiler::workgroup {
-
-// Up to this many lanes, accesses one by one are faster than a gather or scatter.
-inline constexpr unsigned accessed_one_by_one_max = 8;
-
-// The lanes of a loop over the work-items of one sub-group.
-struct SubGroupLanes {
-    unsigned size = 0;
-    Permutes permutes = Permutes::none;
-};
 
 class LaneCode {
 public:

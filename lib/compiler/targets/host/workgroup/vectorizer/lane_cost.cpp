@@ -2,16 +2,15 @@
 // at most 8^4, and less often in arms of uniform switches and in loops over windows.
 #include "lane_cost.h"
 
+#include "call_costs.h"
 #include "explicit_vectors.h"
 #include "growth.h"
-#include "hoisted_loads.h"
 #include "lane_types.h"
-#include "plain_operations.h"
+#include "marks.h"
 #include "skipped_code.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 #include "uniform_arms.h"
-#include "vector_functions.h"
 #include "window_loops.h"
 
 #include <algorithm>

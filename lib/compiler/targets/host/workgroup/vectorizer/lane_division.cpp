@@ -81,11 +81,6 @@ private:
 
 }  // namespace
 
-bool is_divided_in_lanes(const llvm::Type& type) {
-    constexpr unsigned bits_max = 32;
-    return type.isIntegerTy() && type.getIntegerBitWidth() <= bits_max;
-}
-
 llvm::Value* divide_lanes(llvm::IRBuilder<>& builder, const LaneDivision& division) {
     const bool wants_rest = is_remainder(division.opcode);
     // A remainder uses them twice.

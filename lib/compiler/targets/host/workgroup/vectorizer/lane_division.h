@@ -5,9 +5,6 @@
 
 namespace polder::compiler::workgroup {
 
-// Whether numbers of `type` are divided so: up to 32 bits.
-[[nodiscard]] bool is_divided_in_lanes(const llvm::Type& type);
-
 struct LaneDivision {
     llvm::Instruction::BinaryOps opcode;  // one of the four integer divisions
     llvm::Value *numbers,

@@ -3,9 +3,8 @@
 #include "lane_plan.h"
 
 #include "lane_types.h"
-#include "plain_operations.h"
+#include "marks.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
-#include "vectorizer.h"
 
 #include <llvm/Analysis/CFG.h>
 #include <llvm/Analysis/LoopInfo.h>

@@ -3,7 +3,6 @@
 #include "lane_times.h"
 
 #include "lane_cost.h"
-#include "lane_division.h"
 #include "lane_types.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"

@@ -37,4 +37,9 @@ llvm::FixedVectorType* of_lanes(llvm::Type& type, unsigned lanes) {
     return llvm::FixedVectorType::get(type.getScalarType(), elements_of_lane(type) * lanes);
 }
 
+bool is_divided_in_lanes(const llvm::Type& type) {
+    constexpr unsigned bits_max = 32;
+    return type.isIntegerTy() && type.getIntegerBitWidth() <= bits_max;
+}
+
 }  // namespace polder::compiler::workgroup

@@ -30,4 +30,7 @@ namespace polder::compiler::workgroup {
 // The vector of the values of `lanes` lanes.
 [[nodiscard]] llvm::FixedVectorType* of_lanes(llvm::Type& type, unsigned lanes);
 
+// Whether integers of `type` are divided in lanes, by quotients of floating-point numbers (lane_division.h): up to 32 bits.
+[[nodiscard]] bool is_divided_in_lanes(const llvm::Type& type);
+
 }  // namespace polder::compiler::workgroup

@@ -5,13 +5,13 @@
 // - Elements of one vector in one register are one chain where split vectors are several, so processors overlap less of them.
 #include "lane_work.h"
 
+#include "call_costs.h"
 #include "explicit_vectors.h"
 #include "hoisted_loads.h"
 #include "lane_cost.h"
 #include "lane_types.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "uniform_arms.h"
-#include "vector_functions.h"
 
 #include <algorithm>
 #include <llvm/Analysis/LoopInfo.h>

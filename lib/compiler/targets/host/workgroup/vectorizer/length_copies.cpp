@@ -4,7 +4,7 @@
 
 #include "guarded_loop.h"
 #include "index_bases.h"
-#include "vectorizer.h"
+#include "marks.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>

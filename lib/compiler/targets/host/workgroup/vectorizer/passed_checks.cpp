@@ -4,7 +4,7 @@
 // What is asked may be undefined where the loop would not have compared it, so each answer is frozen.
 #include "passed_checks.h"
 
-#include "hoisted_loads.h"
+#include "marks.h"
 
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/SmallPtrSet.h>

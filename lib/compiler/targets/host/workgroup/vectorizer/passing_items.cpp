@@ -4,8 +4,7 @@
 #include "passing_items.h"
 
 #include "guarded_loop.h"
-#include "hoisted_loads.h"
-#include "vectorizer.h"
+#include "marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/CFG.h>

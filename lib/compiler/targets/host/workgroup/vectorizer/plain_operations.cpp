@@ -2,6 +2,7 @@
 // between vectors and numbers become shifts and ors of the elements.
 #include "plain_operations.h"
 
+#include "marks.h"
 #include "targets/host/workgroup/work_items/local_atomics.h"
 
 #include <llvm/ADT/STLExtras.h>
@@ -13,8 +14,6 @@
 namespace polder::compiler::workgroup {
 
 namespace {
-
-constexpr const char* exchange_attribute = "polder.exchange";
 
 llvm::Function& make_member_function(llvm::Module& module, llvm::FunctionType& type) {
     llvm::Function* const function =
@@ -125,11 +124,6 @@ llvm::Function& make_exchange_function(llvm::Function& caller, llvm::FunctionTyp
         if (caller.hasFnAttribute(kept))
             function.addFnAttr(caller.getFnAttribute(kept));
     return function;
-}
-
-bool is_exchange_call(const llvm::Instruction& instruction) {
-    const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-    return call && call->getCalledFunction() && call->getCalledFunction()->hasFnAttribute(exchange_attribute);
 }
 
 void forget_metadata(llvm::Instruction& instruction) {

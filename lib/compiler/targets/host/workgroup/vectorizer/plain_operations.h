@@ -22,9 +22,6 @@ void make_exchanges_plain(llvm::Function& function);
 // An empty function to be inlined into `caller`, which compares and exchanges.
 llvm::Function& make_exchange_function(llvm::Function& caller, llvm::FunctionType& type);
 
-// Whether the instruction is a call of such a function.
-[[nodiscard]] bool is_exchange_call(const llvm::Instruction& instruction);
-
 // What is known of an instruction may not hold in a function that other code calls. The mark of local atomics remains.
 void forget_metadata(llvm::Instruction& instruction);
 

@@ -2,7 +2,7 @@
 #include "prepared_loop.h"
 
 #include "invariant_choices.h"
-#include "vectorizer.h"
+#include "marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/IRBuilder.h>

@@ -5,7 +5,7 @@
 // takes about as long as for one lane.
 #pragma once
 
-#include "lane_code.h"
+#include "permutations.h"
 
 #include <llvm/IR/PassManager.h>
 

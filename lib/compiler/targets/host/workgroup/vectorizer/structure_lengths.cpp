@@ -7,8 +7,8 @@
 #include "element_strides.h"
 #include "lane_access.h"
 #include "length_copies.h"
+#include "marks.h"
 #include "prepared_loop.h"
-#include "vectorizer.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/Analysis/LoopInfo.h>

@@ -2,7 +2,7 @@
 // inlined, and the variables of both become registers.
 #include "values_in_memory.h"
 
-#include "vectorizer.h"
+#include "marks.h"
 
 #include <algorithm>
 #include <llvm/IR/InstIterator.h>

@@ -2,6 +2,8 @@
 // (rare_calls.h, active_lanes.cpp). One such memory serves a whole function, because each use stores before it loads.
 #pragma once
 
+#include "lane_target.h"
+
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
@@ -9,7 +11,6 @@
 
 namespace polder::compiler::workgroup {
 
-constexpr unsigned lanes_in_memory_max = 64;  // bits of a mask as an integer
 constexpr uint64_t values_align = 64;
 
 // Whether a vector of `type` has the same layout in memory as an array of it.

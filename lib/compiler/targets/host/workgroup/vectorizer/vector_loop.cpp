@@ -1,8 +1,8 @@
 // Uniform blocks are emitted as they are, with vector instructions, and behind them the chunks of masked blocks (masked_code.h).
 #include "vector_loop.h"
 
-#include "hoisted_loads.h"
 #include "index_checks.h"
+#include "marks.h"
 #include "masked_code.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
 

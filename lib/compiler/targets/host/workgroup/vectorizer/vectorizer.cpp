@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "canonical_form.h"
+#include "copied_function.h"
 #include "element_changes.h"
 #include "exchange_loops.h"
 #include "explicit_vectors.h"
@@ -12,6 +13,7 @@
 #include "lane_chains.h"
 #include "lane_cost.h"
 #include "lane_work.h"
+#include "marks.h"
 #include "own_rows.h"
 #include "passing_items.h"
 #include "plain_operations.h"
@@ -27,7 +29,6 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Dominators.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/UnrollLoop.h>
 #include <numeric>
@@ -259,18 +260,6 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
     return outcome;
 }
 
-// Replaces the body of `to` by the body of `from`, which has none afterwards.
-void take_body(llvm::Function& to, llvm::Function& from) {
-    for (llvm::BasicBlock& block : to)
-        block.dropAllReferences();
-    while (!to.empty())
-        to.begin()->eraseFromParent();
-    to.splice(to.begin(), &from);
-    for (auto [its, own] : llvm::zip(from.args(), to.args()))
-        its.replaceAllUsesWith(&own);
-    to.setSubprogram(from.getSubprogram());  // the instructions' debug locations refer to it
-}
-
 // Restores the function as it was written: one work-item at a time, with explicit vectors.
 void restore(llvm::Function& function, llvm::Function& as_written) {
     take_body(function, as_written);
@@ -378,26 +367,6 @@ Form vectorize_all(llvm::Function& function, unsigned width, const WorkGroupOpti
         report.estimate = in_lanes / form.one_by_one;
     return form;
 }
-
-// A copy of a function, beside it in the module while this object lives.
-class CopiedFunction {
-public:
-    CopiedFunction(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) : analyses_(analyses) {
-        llvm::ValueToValueMapTy copies;
-        copy_ = llvm::CloneFunction(&function, copies);
-    }
-    ~CopiedFunction() {
-        analyses_.clear(*copy_, copy_->getName());
-        copy_->eraseFromParent();
-    }
-    CopiedFunction(const CopiedFunction&) = delete;
-    CopiedFunction& operator=(const CopiedFunction&) = delete;
-    [[nodiscard]] llvm::Function& operator*() const { return *copy_; }
-
-private:
-    llvm::FunctionAnalysisManager& analyses_;
-    llvm::Function* copy_ = nullptr;
-};
 
 }  // namespace
 

@@ -14,16 +14,6 @@
 
 namespace polder::compiler::workgroup {
 
-// Marks the loops that `vectorize_work_item_loops` looks at, in their llvm.loop metadata.
-inline constexpr const char* work_item_loop_tag = "polder.work_item_loop";
-
-// Mark the loops over the work-items of one sub-group, of a whole one and of any (regions/loop_nest.h).
-inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
-inline constexpr const char* sub_group_tag = "polder.sub_group";
-// Marks variables of which all lanes use the same memory.
-inline constexpr const char* shared_variable = "polder.shared";
-
-struct SubGroupLanes;
 struct SubGroupReport {
     unsigned loops = 0;
     std::string obstacle;  // why a loop could not be vectorized, so that the function cannot be used; else empty
