@@ -1,6 +1,6 @@
 // Halves rounded in a direction, compiled for processors that have instructions for them and for one that has not. half_test checks the results.
 #include "compiled_for_processor.h"
-#include "targets/host/directed_halves.h"
+#include "targets/host/instructions/directed_halves.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/Instructions.h>

@@ -1,7 +1,7 @@
 // Cold functions of explicit vectors become functions of one element, where vectors are split.
 #include "machine/retarget.h"
 #include "parsed_ir.h"
-#include "targets/host/workgroup/vectorizer/element_functions.h"
+#include "targets/host/workgroup/vectorizer/preparation/element_functions.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/InstIterator.h>

@@ -1,6 +1,6 @@
 // Products of 64 bits that are cut to 32: elements at even and odd places apart.
 #include "compiler_support.h"
-#include "targets/host/even_and_odd.h"
+#include "targets/host/instructions/even_and_odd.h"
 
 #include <cstdint>
 #include <llvm/AsmParser/Parser.h>

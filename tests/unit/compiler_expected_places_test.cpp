@@ -1,5 +1,5 @@
 // Which places are expected to be an integer, and which integer. That results stay the computed places is tested by image_rows.
-#include "targets/host/expected_places.h"
+#include "targets/host/loops/expected_places.h"
 
 #include <gtest/gtest.h>
 #include <llvm/AsmParser/Parser.h>

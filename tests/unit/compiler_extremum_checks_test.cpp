@@ -1,6 +1,6 @@
 // Atomic minima and maxima that compare first (extremum_checks.h): which ones do, and the value that they return.
 #include "parsed_ir.h"
-#include "targets/host/extremum_checks.h"
+#include "targets/host/instructions/extremum_checks.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>

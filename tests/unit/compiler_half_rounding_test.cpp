@@ -2,7 +2,7 @@
 #include "llvm_compat.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
-#include "targets/host/half_rounding.h"
+#include "targets/host/instructions/half_rounding.h"
 
 #include <gtest/gtest.h>
 #include <llvm/ADT/SmallVector.h>

@@ -1,5 +1,5 @@
 // Where the addresses of lanes are taken out of their vectors. Results are tested by LocalAtomics.
-#include "targets/host/lane_addresses.h"
+#include "targets/host/instructions/lane_addresses.h"
 
 #include <functional>
 #include <gtest/gtest.h>

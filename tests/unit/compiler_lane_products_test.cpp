@@ -1,5 +1,5 @@
 // What remains in loops of the products that lanes' addresses have.
-#include "targets/host/lane_products.h"
+#include "targets/host/instructions/lane_products.h"
 
 #include <gtest/gtest.h>
 #include <llvm/AsmParser/Parser.h>

@@ -1,6 +1,6 @@
 // The choices that logarithms end with, compiled for processors that have an instruction for them and for one that has not. math_accuracy_test checks the results.
 #include "compiled_for_processor.h"
-#include "targets/host/logarithm_limits.h"
+#include "targets/host/instructions/logarithm_limits.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/Instructions.h>

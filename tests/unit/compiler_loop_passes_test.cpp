@@ -5,7 +5,7 @@
 #include "machine/pass_options.h"
 #include "parsed_ir.h"
 #include "targets/host/pass_gate.h"
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <gmock/gmock.h>
 #include <llvm/Analysis/LoopInfo.h>

@@ -1,7 +1,7 @@
 // Comparisons whose bits are shuffled become comparisons of shuffled values.
 #include "compiler_support.h"
 #include "parsed_ir.h"
-#include "targets/host/mask_shuffles.h"
+#include "targets/host/instructions/mask_shuffles.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>

@@ -1,8 +1,8 @@
 // Masked accesses that the processor has no instruction for: no branches, and lanes that are masked off touch nothing.
 #include "compiler_support.h"
 #include "machine/host.h"
-#include "targets/host/masked_memory.h"
-#include "targets/host/register_tables.h"
+#include "targets/host/instructions/masked_memory.h"
+#include "targets/host/instructions/register_tables.h"
 
 #include <cstring>
 #include <llvm/AsmParser/Parser.h>

@@ -2,8 +2,8 @@
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
-#include "targets/host/masked_minimums.h"
-#include "targets/host/minimum_zeros.h"
+#include "targets/host/instructions/masked_minimums.h"
+#include "targets/host/instructions/minimum_zeros.h"
 
 #include <cmath>
 #include <limits>

@@ -1,6 +1,6 @@
 // Exponents and mantissas, compiled for processors that have instructions for them and for one that has not. math_accuracy_test checks the results.
 #include "compiled_for_processor.h"
-#include "targets/host/number_parts.h"
+#include "targets/host/instructions/number_parts.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/Instructions.h>

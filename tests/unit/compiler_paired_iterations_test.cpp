@@ -2,7 +2,7 @@
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
-#include "targets/host/paired_iterations.h"
+#include "targets/host/loops/paired_iterations.h"
 
 #include <array>
 #include <bit>

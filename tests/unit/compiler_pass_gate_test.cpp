@@ -4,8 +4,8 @@
 #include "machine/host.h"
 #include "machine/machine_pool.h"
 #include "machine/pass_options.h"
+#include "targets/host/instructions/register_need.h"
 #include "targets/host/pass_gate.h"
-#include "targets/host/register_need.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Products with powers of two, compiled for processors that have an instruction for them and for one that has not. Those that take long where the result is
 // zero mask it.
 #include "compiled_for_processor.h"
-#include "targets/host/power_scaling.h"
+#include "targets/host/instructions/power_scaling.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/Instructions.h>

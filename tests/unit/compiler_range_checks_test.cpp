@@ -3,9 +3,9 @@
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
-#include "targets/host/branching_loops.h"
-#include "targets/host/range_checks.h"
-#include "targets/host/workgroup/vectorizer/passed_checks.h"
+#include "targets/host/loops/branching_loops.h"
+#include "targets/host/loops/passed_checks.h"
+#include "targets/host/loops/range_checks.h"
 
 #include <array>
 #include <limits>

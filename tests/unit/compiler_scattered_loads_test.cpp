@@ -2,7 +2,7 @@
 #include "analyses.h"
 #include "machine/host.h"
 #include "machine/machine_pool.h"
-#include "targets/host/scattered_loads.h"
+#include "targets/host/instructions/scattered_loads.h"
 
 #include <gtest/gtest.h>
 #include <llvm/AsmParser/Parser.h>

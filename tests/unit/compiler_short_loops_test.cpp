@@ -1,6 +1,6 @@
 // Which loops begin at a line of the cache (targets/host/short_loops.h).
 #include "parsed_ir.h"
-#include "targets/host/short_loops.h"
+#include "targets/host/loops/short_loops.h"
 
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>

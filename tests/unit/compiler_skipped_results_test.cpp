@@ -1,5 +1,5 @@
 // Choices between the result of code that may be skipped and the value before.
-#include "targets/host/skipped_results.h"
+#include "targets/host/instructions/skipped_results.h"
 
 #include <gtest/gtest.h>
 #include <llvm/AsmParser/Parser.h>

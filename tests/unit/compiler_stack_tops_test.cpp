@@ -1,7 +1,7 @@
 // What an iteration pushes and the next one pops is not loaded.
 #include "compiler_support.h"
 #include "parsed_ir.h"
-#include "targets/host/stack_tops.h"
+#include "targets/host/loops/stack_tops.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>

@@ -1,7 +1,7 @@
 // Sums of vectors: in which order their terms are added, and that MD5, which is nothing but such sums, stays right.
 #include "compiler_support.h"
 #include "machine/host.h"
-#include "targets/host/sum_order.h"
+#include "targets/host/instructions/sum_order.h"
 
 #include <array>
 #include <bit>

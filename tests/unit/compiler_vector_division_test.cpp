@@ -1,7 +1,7 @@
 // Integer divisions of a kernel's own vectors, without lanes.
 #include "compiler_support.h"
 #include "parsed_ir.h"
-#include "targets/host/vector_division.h"
+#include "targets/host/instructions/vector_division.h"
 
 #include <cstdint>
 #include <limits>

@@ -1,8 +1,8 @@
 // Questions for all elements of a vector (any_element.h) and for classes of numbers (class_ranges.h): what they return stays the same, and no element is looked at alone.
 #include "machine/host.h"
 #include "parsed_ir.h"
-#include "targets/host/any_element.h"
-#include "targets/host/class_ranges.h"
+#include "targets/host/instructions/any_element.h"
+#include "targets/host/instructions/class_ranges.h"
 
 #include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/IR/Constants.h>

@@ -1,7 +1,7 @@
 // load_in_loops, on IR as LLVM's passes leave it: elements of a tile that are loaded and repeated in all lanes before a loop.
 
 #include "parsed_ir.h"
-#include "targets/host/workgroup/vectorizer/hoisted_loads.h"
+#include "targets/host/loops/hoisted_loads.h"
 
 #include <gtest/gtest.h>
 #include <llvm/IR/Module.h>

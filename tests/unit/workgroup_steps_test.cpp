@@ -1,7 +1,7 @@
 // Lanes whose addresses are a constant step apart: structures, vectors, every third number, rows in descending order. They are
 // accessed together, and nothing else is: buffers end where the process has no memory, and the bytes between stay unchanged.
 // Structures whose places follow no step are loaded at once by each lane.
-#include "targets/host/workgroup/vectorizer/lane_access.h"
+#include "targets/host/workgroup/vectorizer/analysis/lane_access.h"
 #include "workgroup_all_bytes.h"
 #include "workgroup_harness.h"
 

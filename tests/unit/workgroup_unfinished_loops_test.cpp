@@ -1,5 +1,5 @@
 // Kernels with many barriers have as many loops over work-items, for which the function is analysed as seldom as possible.
-#include "targets/host/workgroup/vectorizer/unfinished_loops.h"
+#include "targets/host/workgroup/vectorizer/preparation/unfinished_loops.h"
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>

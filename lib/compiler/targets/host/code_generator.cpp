@@ -4,7 +4,6 @@
 
 #include "bitcode_finalizer.h"
 #include "cold_functions.h"
-#include "division_guard.h"
 #include "files/cache.h"
 #include "inlining.h"
 #include "known_arguments.h"
@@ -21,8 +20,9 @@
 #include "pass_gate.h"
 #include "pass_times.h"
 #include "quick_passes.h"
+#include "targets/host/instructions/division_guard.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
-#include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "targets/host/workgroup/vectorizer/code/rare_calls.h"
 #include "targets/host/workgroup/vectorizer/vector_functions.h"
 #include "targets/host/workgroup/workgroup.h"
 

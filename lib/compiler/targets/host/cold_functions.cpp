@@ -7,7 +7,7 @@
 #include "files/cache.h"
 #include "machine/retarget.h"
 #include "module/byte_stream.h"
-#include "targets/host/workgroup/vectorizer/rare_calls.h"
+#include "targets/host/workgroup/vectorizer/code/rare_calls.h"
 
 #include <base/mutex.h>
 #include <base/scope_exit.h>

@@ -2,7 +2,6 @@
 
 #include "analyses.h"
 #include "builtins/builtins.h"
-#include "constant_loads.h"
 #include "global_ids.h"
 #include "machine/host.h"
 #include "module/block_kernels.h"
@@ -14,6 +13,7 @@
 #include "module/sine_pairs.h"
 #include "module/unsupported_code.h"
 #include "module/verified.h"
+#include "targets/host/instructions/constant_loads.h"
 
 #include <llvm/Transforms/IPO/FunctionAttrs.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>

@@ -2,9 +2,9 @@
 // tag (regions/loop_nest.h), and what has only such loops is called plain here.
 #include "pass_gate.h"
 
-#include "targets/host/register_need.h"
+#include "targets/host/instructions/register_need.h"
 #include "targets/host/workgroup/regions/loop_nest.h"
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <compiler/optional_work.h>
 

@@ -1,10 +1,10 @@
 #include "quick_passes.h"
 
 #include "analyses.h"
-#include "half_rounding.h"
-#include "masked_memory.h"
-#include "minimum_zeros.h"
 #include "module/verified.h"
+#include "targets/host/instructions/half_rounding.h"
+#include "targets/host/instructions/masked_memory.h"
+#include "targets/host/instructions/minimum_zeros.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/Transforms/IPO/AlwaysInliner.h>

@@ -5,7 +5,7 @@
 #include "recomputation.h"
 #include "shared_places.h"
 #include "targets/host/workgroup/frame/abi.h"
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <llvm/IR/InstIterator.h>

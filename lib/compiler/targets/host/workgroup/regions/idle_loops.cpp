@@ -9,8 +9,8 @@
 // their operands, and a result that may still be poison is frozen. If it was poison, no work-item with a side effect reached the original.
 #include "idle_loops.h"
 
-#include "targets/host/workgroup/vectorizer/guarded_loop.h"
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
+#include "targets/host/workgroup/vectorizer/preparation/guarded_loop.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>

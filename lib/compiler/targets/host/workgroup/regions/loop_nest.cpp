@@ -2,7 +2,7 @@
 // sub-group lies within one row, this needs one division for the whole sub-group.
 #include "loop_nest.h"
 
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <bit>
 #include <llvm/IR/IRBuilder.h>

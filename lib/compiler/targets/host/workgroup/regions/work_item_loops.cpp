@@ -7,7 +7,7 @@
 #include "idle_loops.h"
 #include "region_body.h"
 #include "targets/host/workgroup/frame/abi.h"
-#include "targets/host/workgroup/vectorizer/marks.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
 #include "targets/host/workgroup/work_items/sub_group_functions.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 

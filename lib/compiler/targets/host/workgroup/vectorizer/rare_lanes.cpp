@@ -5,9 +5,9 @@
 // A callee that writes memory, depends on other lanes, or has loops or divisions of integers keeps its loop over active lanes.
 #include "rare_lanes.h"
 
-#include "marks.h"
-#include "rare_calls.h"
-#include "values_in_memory.h"
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
+#include "targets/host/workgroup/vectorizer/code/rare_calls.h"
+#include "targets/host/workgroup/vectorizer/code/values_in_memory.h"
 #include "vectorizer.h"
 
 #include <algorithm>

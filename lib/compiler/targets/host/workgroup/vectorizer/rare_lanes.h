@@ -5,7 +5,7 @@
 // takes about as long as for one lane.
 #pragma once
 
-#include "permutations.h"
+#include "targets/host/workgroup/vectorizer/analysis/permutations.h"
 
 #include <llvm/IR/PassManager.h>
 

@@ -2,11 +2,11 @@
 // a sub-group. What the callee calls, in turn, becomes such a function.
 #include "vector_functions.h"
 
-#include "call_costs.h"
-#include "lane_calls.h"
 #include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/frame/simplify.h"
-#include "values_in_memory.h"
+#include "targets/host/workgroup/vectorizer/code/lane_calls.h"
+#include "targets/host/workgroup/vectorizer/code/values_in_memory.h"
+#include "targets/host/workgroup/vectorizer/estimates/call_costs.h"
 #include "vectorizer.h"
 
 #include <llvm/ADT/SCCIterator.h>

@@ -4,8 +4,8 @@
 // has vectors there. Such a function becomes vector code as a kernel does. It is called once, for all lanes of a vector.
 #pragma once
 
-#include "lane_target.h"
 #include "targets/host/workgroup/frame/options.h"
+#include "targets/host/workgroup/vectorizer/analysis/lane_target.h"
 
 #include <llvm/IR/PassManager.h>
 #include <set>

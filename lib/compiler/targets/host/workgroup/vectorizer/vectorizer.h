@@ -7,8 +7,8 @@
 // constant step) or varying (a vector). A loop with code that cannot be vectorized is not changed.
 #pragma once
 
-#include "lane_target.h"
 #include "targets/host/workgroup/frame/options.h"
+#include "targets/host/workgroup/vectorizer/analysis/lane_target.h"
 
 #include <llvm/IR/PassManager.h>
 
