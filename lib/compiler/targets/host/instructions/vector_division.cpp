@@ -1,5 +1,6 @@
 #include "vector_division.h"
 
+#include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
 #include "targets/host/workgroup/vectorizer/code/lane_division.h"
 
 #include <llvm/Analysis/ValueTracking.h>

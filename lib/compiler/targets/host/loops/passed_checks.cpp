@@ -28,7 +28,7 @@ namespace {
 
 using llvm::CmpInst;
 
-constexpr size_t instructions_max = 150;  // of a loop
+constexpr size_t checked_instructions_max = 150;  // of a loop
 constexpr unsigned copies_max = 4;  // of a function
 constexpr size_t numbers_max = 3;  // of a loop, each with its own questions
 constexpr uint64_t constant_bound_min = 16;  // below, a number is compared to find the first few
@@ -232,7 +232,7 @@ bool may_have_passed_checks(const llvm::Loop& loop) {
                                ? 1
                                : 0;
     }
-    return comparisons > 0 && size <= instructions_max;
+    return comparisons > 0 && size <= checked_instructions_max;
 }
 
 llvm::SmallVector<PassedCheck, 4> passed_checks(llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
