@@ -421,7 +421,7 @@ TEST(Lanes, LoopsOfVeryManyInstructions_RunOneByOne) {
             source += "x = (x ^ x >> 7) * " + std::to_string(2 * i + 3) + "u;\n";
         return source + "a[i] = x; }";
     };
-    Compiled few(with_lines(40)), many(with_lines(4200));
+    Compiled few(with_lines(40)), many(with_lines(6200));
     ASSERT_EQ(few.prepare("k"), "");
     EXPECT_TRUE(has(few, "mul <")) << few.optimised();
     ASSERT_EQ(many.prepare("k"), "");

@@ -33,8 +33,7 @@ struct LoadedCode {
     mutable uint32_t trace_text = 0;  // id of the kernel's name in a trace; 0: not recorded. Atomic.
     std::span<const driver::LoadedKernel* const> blocks;  // the blocks that it may enqueue: all of the program
     compiler::LaneDimensions dimensions;
-    uint64_t row_multiple =
-        1;  // above 1: only for usual launches, whose rows in the dimension of lanes are multiples of it
+    uint64_t row_multiple = 1;  // above 1: only for usual launches; their rows in `dimensions.used` are multiples of it
 
     [[nodiscard]] const driver::KernelLimits& limits() const { return loaded->limits(); }
     [[nodiscard]] bool is_special() const { return !version.is_general(); }

@@ -37,10 +37,10 @@ struct WorkGroupOptions {
     unsigned sub_group_size = 8;
 };
 
-// How the loops over work-items were compiled.
 // The work-items of a dimension whose size is known that are enough for lanes of a kernel's own vectors of four numbers.
 inline constexpr unsigned rows_for_lanes = 4;
 
+// How the loops over work-items were compiled.
 struct LaneReport {
     unsigned loops = 0;  // loops whose work-items are lanes
     unsigned scalar_loops = 0;  // loops that run one work-item at a time

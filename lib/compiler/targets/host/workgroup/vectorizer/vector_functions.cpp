@@ -72,9 +72,9 @@ llvm::SmallVector<llvm::Function*> callees_first(llvm::Function& root) {
     return result;
 }
 
-// Inlines what `function` calls, and simplifies it as kernels are. False when it cannot have a vector form.
+// Inlines what `function` calls, and simplifies it as kernels are. False when it waits for other work-items, or has an order of them.
 bool become_plain(llvm::Function& function, llvm::TargetMachine* target) {
-    if (!may_have_vector_form(function))
+    if (!is_plain(function))
         return false;
     if (llvm::Error error = inline_callees(function)) {
         llvm::consumeError(std::move(error));
@@ -89,18 +89,33 @@ bool become_plain(llvm::Function& function, llvm::TargetMachine* target) {
 
 void call_long_functions(llvm::Function& kernel, llvm::TargetMachine* target) {
     constexpr unsigned long_instructions = 500;
+    const auto call = [](llvm::Function& function) {
+        function.addFnAttr(called_attribute);
+        function.removeFnAttr(llvm::Attribute::AlwaysInline);
+    };
+    llvm::SmallVector<llvm::Function*> without_vector_form;
+    uint64_t inlined = 0;  // instructions of these, in all places
     for (llvm::Function* const function : callees_first(kernel)) {
-        if (function->hasNUsesOrMore(2) && become_plain(*function, target) &&
-            function->getInstructionCount() >= long_instructions) {
-            function->addFnAttr(called_attribute);
-            function->removeFnAttr(llvm::Attribute::AlwaysInline);
+        if (!function->hasNUsesOrMore(2) || !become_plain(*function, target) ||
+            function->getInstructionCount() < long_instructions)
+            continue;
+        if (has_plain_parameters(*function)) {
+            call(*function);
+            continue;
         }
+        without_vector_form.push_back(function);
+        inlined += uint64_t{function->getInstructionCount()} * function->getNumUses();
     }
+    // The kernel would have no lanes.
+    if (inlined > lane_instructions_of_winners_max)
+        for (llvm::Function* const function : without_vector_form)
+            call(*function);
 }
 
 void prepare_vector_functions(llvm::Function& kernel, unsigned register_words, llvm::TargetMachine* target) {
     for (llvm::Function* const function : callees_first(kernel))
-        if (become_plain(*function, target) && function->getInstructionCount() <= vector_instructions_max)
+        if (may_have_vector_form(*function) && become_plain(*function, target) &&
+            function->getInstructionCount() <= vector_instructions_max)
             note_costs_of_calls(*function, register_words);
 }
 

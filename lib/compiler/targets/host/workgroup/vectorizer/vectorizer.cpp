@@ -104,7 +104,7 @@ double weight_of_loop(const llvm::Loop& loop) { return weight_of_block(kernel_lo
 
 // Beyond this many instructions LLVM takes minutes over 16 lanes of what it compiles in seconds for one work-item (hashcat's scrypt).
 // Such loops are not left to its own vectorizer either, which infers the type of each value by a recursion over all values before it.
-constexpr size_t lane_instructions_max = 12000, lane_instructions_of_winners_max = 18000;
+constexpr size_t lane_instructions_max = 12000;
 constexpr double winners_part_max = 0.25;  // of the time without lanes
 constexpr const char* too_long = "the code is too long to be compiled in lanes";
 

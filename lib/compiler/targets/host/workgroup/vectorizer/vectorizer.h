@@ -14,6 +14,9 @@
 
 namespace polder::compiler::workgroup {
 
+// Longer loops have no lanes, however much these would gain.
+inline constexpr size_t lane_instructions_of_winners_max = 18000;
+
 struct SubGroupReport {
     unsigned loops = 0;
     std::string obstacle;  // why a loop could not be vectorized, so that the function cannot be used; else empty
