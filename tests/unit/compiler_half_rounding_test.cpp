@@ -1,4 +1,5 @@
 // Halves that are rounded and then converted to int, compiled for a processor with AVX512-FP16, which the machine that tests need not have.
+#include "compiled_for_processor.h"
 #include "llvm_compat.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
@@ -69,24 +70,16 @@ TEST(HalfRounding, BeforeAConversionToInt_IsKept) {
 
 // How many roundings and conversions to integers have halves after the pass.
 unsigned roundings_of_halves(const char* processor) {
-    Host target = host();
-    target.triple = llvm::Triple("x86_64-unknown-linux-gnu");
-    target.cpu = processor;
-    target.features.clear();
-    const std::unique_ptr<llvm::TargetMachine> machine = create_target_machine(target);
-    llvm::LLVMContext context;
-    const std::unique_ptr<llvm::Module> module = parsed(text, context);
-    unsigned count = 0;
-    for (llvm::Function& function : *module) {
-        if (!function.isDeclaration())
-            round_halves_as_floats(function, *machine);
-        for (const llvm::Instruction& instruction : llvm::instructions(function))
-            count += (llvm::isa<llvm::CallInst>(instruction) || llvm::isa<llvm::FPToSIInst>(instruction)) &&
-                             instruction.getOperand(0)->getType()->getScalarType()->isHalfTy()
-                         ? 1
-                         : 0;
-    }
-    return count;
+    const auto count = [](unsigned& found, const llvm::Instruction& instruction) {
+        found += (llvm::isa<llvm::CallInst>(instruction) || llvm::isa<llvm::FPToSIInst>(instruction)) &&
+                         instruction.getOperand(0)->getType()->getScalarType()->isHalfTy()
+                     ? 1
+                     : 0;
+    };
+    unsigned all = 0;
+    for (const auto& [name, found] : after_pass<unsigned>(text, processor, round_halves_as_floats, count))
+        all += found;
+    return all;
 }
 
 TEST(HalfRounding, WithoutArithmeticOfHalves_IsThatOfFloats) {

@@ -1,5 +1,5 @@
 // Values that a branch on arguments chooses in code under masks (vectorizer/invariant_choices.h).
-#include "workgroup_harness.h"
+#include "workgroup_guarded_cases.h"
 
 #include <gtest/gtest.h>
 #include <string>
@@ -7,10 +7,6 @@
 
 namespace polder::compiler::workgroup::test {
 namespace {
-
-std::string in_lanes(Compiled& program) {
-    return program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible);
-}
 
 // A filter along columns behind a guard, whose centre depends on whether its length is odd.
 constexpr auto column_filter = R"(
@@ -34,19 +30,15 @@ constexpr auto column_filter = R"(
 
 TEST(InvariantChoices, KeepRowsOfAFilterTogether) {
     Compiled program(column_filter, processor_with_512_bits);
-    ASSERT_EQ(in_lanes(program), "");
+    ASSERT_EQ(prepared_in_lanes(program), "");
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     // Each lane would have a row of its own: a gather.
     const std::string& code = program.optimised();
     EXPECT_EQ(code.find("masked.gather"), std::string::npos) << code;
 }
 
-struct ChoiceCase {
-    const char *name, *body;
-};
-
 // All read a = in[x] and write o.
-const ChoiceCase choice_cases[] = {
+const GuardedCase choice_cases[] = {
     {"both sides",
      "int c; if (mode & 1) c = cut / 2; else c = cut * 3 - 1; for (int i = 0; i < c; ++i) o += in[i & 63] ^ a;"},
     {"one side", "int c = cut; if (mode & 2) c = cut / 2 + 5; for (int i = 0; i < c; ++i) o += in[(i + x) % 64] ^ c;"},
@@ -77,36 +69,8 @@ const ChoiceCase choice_cases[] = {
 };
 
 TEST(InvariantChoices, HaveTheResultsOfWorkItemsOneByOne) {
-    constexpr int item_count = 64;
-    std::vector<int> in(item_count);
-    for (int i = 0; i < item_count; ++i)
-        in[static_cast<size_t>(i)] = i * 29 % 67;
-    for (const ChoiceCase& tested : choice_cases) {
-        const std::string source = R"(
-            kernel void k(global const int* restrict in, global int* restrict out, int width, int mode, int cut, int count) {
-                const int x = get_global_id(0);
-                if (x >= width) return;
-                const int a = in[x];
-                int o = 0;)" + std::string(tested.body) +
-                                   "out[x] = o; }";
-        Compiled one_by_one(source), with_lanes(source);
-        ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
-        ASSERT_EQ(in_lanes(with_lanes), "");
-        EXPECT_EQ(with_lanes.result().lanes.loops, 1U) << tested.name << with_lanes.result().lanes.reason;
-        for (const int width : {5, 40, 64})
-            for (int mode = 0; mode < 8; ++mode)
-                for (const int cut : {0, 3, 30}) {
-                    const auto run = [&](const Compiled& program) {
-                        std::vector<int> out(size_t{2} * item_count, -7);
-                        program.run(
-                            {1, {item_count, 1, 1}, {32, 1, 1}},
-                            Arguments().add(in.data()).add(out.data()).add(width).add(mode).add(cut).add(item_count));
-                        return out;
-                    };
-                    EXPECT_EQ(run(with_lanes), run(one_by_one))
-                        << tested.name << ' ' << width << ' ' << mode << ' ' << cut;
-                }
-    }
+    for (const GuardedCase& tested : choice_cases)
+        expect_results_of_one_by_one(tested, {0, 3, 30});
 }
 
 }  // namespace

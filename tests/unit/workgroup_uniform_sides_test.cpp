@@ -1,6 +1,6 @@
 // Branches that are the same for all lanes in code under masks (vectorizer/uniform_sides.h).
 
-#include "workgroup_harness.h"
+#include "workgroup_guarded_cases.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -15,10 +15,6 @@ size_t count(const std::string& code, const std::string& text) {
     for (size_t at = code.find(text); at != std::string::npos; at = code.find(text, at + 1))
         ++found;
     return found;
-}
-
-std::string prepared_in_lanes(Compiled& program) {
-    return program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible);
 }
 
 // Three arms behind a guard.
@@ -61,12 +57,8 @@ TEST(UniformSides, AreNoBranchesWhenTheyAreShort) {
     EXPECT_EQ(count(program.optimised(), ".side"), 0U) << program.optimised();
 }
 
-struct SideCase {
-    const char *name, *body;
-};
-
 // All read a = in[x] (int) and write o.
-const SideCase side_cases[] = {
+const GuardedCase side_cases[] = {
     {"loops, and an if that only some lanes enter, in the sides", R"(
         if (mode & 1) { for (int i = 0; i < cut; ++i) o += a / (i + 2); if (a > cut) { o = o * 3 / (a + 7); out[count + x] = o; } }
         else { for (int v = a; v > 3; v /= 3) o += v * 5 % (a + 2); }
@@ -121,36 +113,8 @@ const SideCase side_cases[] = {
 };
 
 TEST(UniformSides, HaveTheResultsOfWorkItemsOneByOne) {
-    constexpr int items = 64;
-    std::vector<int> in(items);
-    for (int i = 0; i < items; ++i)
-        in[static_cast<size_t>(i)] = i * 29 % 67;
-    for (const SideCase& tested : side_cases) {
-        const std::string source = R"(
-            kernel void k(global const int* restrict in, global int* restrict out, int width, int mode, int cut, int count) {
-                const int x = get_global_id(0);
-                if (x >= width) return;
-                const int a = in[x];
-                int o = 0;)" + std::string(tested.body) +
-                                   "out[x] = o; }";
-        Compiled one_by_one(source), in_lanes(source);
-        ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
-        ASSERT_EQ(prepared_in_lanes(in_lanes), "");
-        EXPECT_EQ(in_lanes.result().lanes.loops, 1U) << tested.name << in_lanes.result().lanes.reason;
-        for (const int width : {5, 40, 64})
-            for (int mode = 0; mode < 8; ++mode)
-                for (const int cut : {3, 30}) {
-                    const auto run = [&](const Compiled& program) {
-                        std::vector<int> out(size_t{2} * items, -7);
-                        program.run(
-                            {1, {items, 1, 1}, {32, 1, 1}},
-                            Arguments().add(in.data()).add(out.data()).add(width).add(mode).add(cut).add(items));
-                        return out;
-                    };
-                    EXPECT_EQ(run(in_lanes), run(one_by_one))
-                        << tested.name << ' ' << width << ' ' << mode << ' ' << cut;
-                }
-    }
+    for (const GuardedCase& tested : side_cases)
+        expect_results_of_one_by_one(tested, {3, 30});
 }
 
 }  // namespace
