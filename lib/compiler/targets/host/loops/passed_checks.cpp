@@ -112,8 +112,9 @@ public:
             }
         for (llvm::PHINode& phi : loop_.getExitBlock()->phis()) {
             llvm::Value* const value = phi.getIncomingValueForBlock(loop_.getExitingBlock());
-            llvm::Value* const copied = copies.lookup(value);
-            phi.addIncoming(copied != nullptr ? copied : value, copy->getExitingBlock());
+            const auto copied = copies.find(value);
+            phi.addIncoming(copied == copies.end() ? value : static_cast<llvm::Value*>(copied->second),
+                            copy->getExitingBlock());
         }
         auto* const branch = llvm::BranchInst::Create(copy->getLoopPreheader(), preheader, condition);
         llvm::ReplaceInstWithInst(before->getTerminator(), branch);
