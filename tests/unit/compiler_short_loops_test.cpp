@@ -1,4 +1,4 @@
-// Which loops begin at a line of the cache (targets/host/short_loops.h).
+// Which loops begin at a line of the cache (targets/host/loops/short_loops.h).
 #include "parsed_ir.h"
 #include "targets/host/loops/short_loops.h"
 

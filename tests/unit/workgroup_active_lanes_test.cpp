@@ -1,4 +1,4 @@
-// Instructions without a vector form under a mask: a loop over the active lanes (vectorizer/active_lanes.cpp).
+// Instructions without a vector form under a mask: a loop over the active lanes (vectorizer/code/active_lanes.cpp).
 
 #include "workgroup_harness.h"
 

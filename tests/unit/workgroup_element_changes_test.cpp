@@ -1,4 +1,4 @@
-// Bytes and shorts that each lane changes at a place of its own (vectorizer/element_changes.h).
+// Bytes and shorts that each lane changes at a place of its own (vectorizer/preparation/element_changes.h).
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>

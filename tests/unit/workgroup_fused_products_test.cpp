@@ -1,4 +1,4 @@
-// fma on processors without an instruction for it (targets/host/fused_products.h).
+// fma on processors without an instruction for it (targets/host/instructions/fused_products.h).
 #include "workgroup_harness.h"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Values that a branch on arguments chooses in code under masks (vectorizer/invariant_choices.h).
+// Values that a branch on arguments chooses in code under masks (vectorizer/preparation/invariant_choices.h).
 #include "workgroup_guarded_cases.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Divisions under conditions in loops that LLVM makes vectors of (vectorizer/loop_divisions.h).
+// Divisions under conditions in loops that LLVM makes vectors of (vectorizer/preparation/loop_divisions.h).
 #include "workgroup_harness.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Steps of merges with three sides, or with a store that only one side has, have no branches (targets/host/merge_steps.h).
+// Steps of merges with three sides, or with a store that only one side has, have no branches (targets/host/loops/merge_steps.h).
 
 #include "workgroup_harness.h"
 

@@ -1,4 +1,4 @@
-// Accesses of one work-item that overlap, in loops over work-items that LLVM makes vectors of (vectorizer/parallel_accesses.h).
+// Accesses of one work-item that overlap, in loops over work-items that LLVM makes vectors of (vectorizer/analysis/parallel_accesses.h).
 #include "workgroup_harness.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Calls of cold functions from work-items that are lanes: one function for all lanes (vectorizer/rare_calls.h).
+// Calls of cold functions from work-items that are lanes: one function for all lanes (vectorizer/code/rare_calls.h).
 
 #include "targets/host/workgroup/vectorizer/code/rare_calls.h"
 #include "workgroup_harness.h"

@@ -1,4 +1,4 @@
-// A branch around the body of an if that has several blocks (vectorizer/skipped_code.h).
+// A branch around the body of an if that has several blocks (vectorizer/estimates/skipped_code.h).
 
 #include "workgroup_harness.h"
 

@@ -1,4 +1,4 @@
-// The prices of the arms of a switch over an argument (vectorizer/uniform_arms.h).
+// The prices of the arms of a switch over an argument (vectorizer/analysis/uniform_arms.h).
 
 #include "workgroup_harness.h"
 

@@ -1,4 +1,4 @@
-// Branches that are the same for all lanes in code under masks (vectorizer/uniform_sides.h).
+// Branches that are the same for all lanes in code under masks (vectorizer/preparation/uniform_sides.h).
 
 #include "workgroup_guarded_cases.h"
 

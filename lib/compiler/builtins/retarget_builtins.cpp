@@ -9,8 +9,8 @@
 // - Memory attributes are inferred anew: libclc's say that reading constant memory is no access at
 //   all, which would hide reads of __constant arguments from the analysis of argument uses.
 // - A call of polder_image or polder_sampler is replaced by its argument (lib/kernel/cl/image.h), those of polder_close_fma and polder_whole_fma by LLVM's
-//   intrinsic (lib/kernel/cl/fma.h), those of polder_scale by two (targets/host/power_scaling.h), those of polder_exponent and polder_mantissa by operations on
-//   bits (targets/host/number_parts.h).
+//   intrinsic (lib/kernel/cl/fma.h), those of polder_scale by two (targets/host/instructions/power_scaling.h), those of polder_exponent and polder_mantissa by operations on
+//   bits (targets/host/instructions/number_parts.h).
 // - Functions that the work-group pass replaces (get_global_id, ...) are dropped here.
 #include "analyses.h"
 #include "builtin_archive.h"

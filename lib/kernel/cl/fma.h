@@ -4,7 +4,7 @@
 // unit, is exact where the result is a number of the type, and needs moderate operands: for doubles, factors below 2^990 and no product whose
 // last bits are subnormal. It is for the errors of products. whole_fma is the same for a whole number below 2^30 and a constant, as in
 // reductions of arguments. polder-retarget-builtins makes calls of the last two LLVM's intrinsic with the flags `afn`, and `afn arcp`, which
-// targets/host/fused_products.h computes.
+// targets/host/instructions/fused_products.h computes.
 #pragma once
 
 #define close_fma polder_close_fma

@@ -1,4 +1,4 @@
-// hypot of numbers for processors with AVX-512, whose estimates of roots have 14 bits (targets/host/reciprocals.cpp): below 3 ulp.
+// hypot of numbers for processors with AVX-512, whose estimates of roots have 14 bits (targets/host/instructions/reciprocals.cpp): below 3 ulp.
 //
 // The squares of usual arguments are added as they are. Where the sum may have lost bits, overflows or is no number, lanes call a cold function, which
 // scales first, and vectors of 8 and 16 one for all elements. builtins.h says when this form replaces libclc's, which shorter vectors keep: a branch for each

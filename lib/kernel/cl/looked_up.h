@@ -1,5 +1,5 @@
 // TABLE[AT] for the elements of vectors of indices. Without a loop, which LLVM unrolls too late for passes that need the whole vector
-// (targets/host/workgroup/vectorizer/vectors_of_table.h).
+// (targets/host/workgroup/vectorizer/analysis/vectors_of_table.h).
 #pragma once
 
 #define LOOKED_UP_(TABLE, AT) TABLE[AT]

@@ -1,4 +1,4 @@
-// native_tan and half_tan for processors with AVX-512, whose estimates have 14 bits (targets/host/reciprocals.cpp). builtins.h says when they replace
+// native_tan and half_tan for processors with AVX-512, whose estimates have 14 bits (targets/host/instructions/reciprocals.cpp). builtins.h says when they replace
 // those of native.inc.
 #include "common.h"
 #include "fma.h"

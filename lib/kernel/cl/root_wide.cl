@@ -1,4 +1,4 @@
-// Reciprocal roots for processors with AVX-512, whose estimates have 14 bits, of doubles as well: below 1.2 ulp (targets/host/reciprocals.cpp).
+// Reciprocal roots for processors with AVX-512, whose estimates have 14 bits, of doubles as well: below 1.2 ulp (targets/host/instructions/reciprocals.cpp).
 #include "common.h"
 
 #define BODY "root_wide.inc"

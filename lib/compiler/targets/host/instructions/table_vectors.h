@@ -1,5 +1,5 @@
 // Explicit vectors whose elements are loaded one by one from a small constant table, in code without lanes: permutations of registers that hold the table
-// (vectorizer/vectors_of_table.h), as in lanes.
+// (vectorizer/analysis/vectors_of_table.h), as in lanes.
 #pragma once
 
 #include <llvm/IR/Function.h>

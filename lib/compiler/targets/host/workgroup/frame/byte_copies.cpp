@@ -1,4 +1,4 @@
-// A word has four bytes: private arrays whose lanes' copies are interleaved (vectorizer/private_variables.h) mostly have numbers of this size.
+// A word has four bytes: private arrays whose lanes' copies are interleaved (vectorizer/analysis/private_variables.h) mostly have numbers of this size.
 // Places that are both aligned to words may overlap: a byte that the copy reads again, after it was written, is in another word.
 // The loop keeps its block. A counter of bytes, which steps by words, replaces the loop's own counters, and the condition at its end.
 #include "byte_copies.h"
