@@ -1,4 +1,4 @@
-// length, normalize, and with length distance: by the root of the sum of squares.
+// length, distance, normalize: by the root of the sum of squares.
 //
 // Where the sum overflows, or is so small that its parts may have lost bits, the vector is scaled first. libclc has that beside the usual case,
 // so lanes compute both, and the squares of usual vectors that were scaled down are subnormal: for each of those an Intel processor takes some 150
@@ -56,6 +56,7 @@ EXTREMES(double, long, 52, 563, DBL_MIN, 0x1p+563, 0x1p-514, 0x1p+511)
             result = polder_length_of_extremes(sum, __VA_ARGS__);             \
         return result;                                                        \
     }                                                                         \
+    BUILTIN F distance(T from, T to) { return length(to - from); }            \
     BUILTIN T normalize(T p) {                                                \
         const F sum = dot(p, p);                                              \
         F inverse = sum == 0 ? (F)1 : rsqrt(sum);                             \

@@ -78,6 +78,17 @@ TEST(SubnormalArguments, OfVectors_AreScaledByTheirBits) {
     EXPECT_LE(counted<float>("hypot(x, y * 0)", "float"), 3 * vectors_of_floats());
 }
 
+// Lanes compute both sides of a short branch, and squares of usual numbers that were scaled down would be subnormal.
+TEST(SubnormalArguments, AreNotMadeOfUsualVectors) {
+    if (!can_count_subnormals())
+        GTEST_SKIP() << "the exceptions of this processor are not counted";
+    for (const std::string call : {"length((T4)(y, y, y, y))", "distance((T4)(y, y, y, y), (T4)(5, 4, 3, y))",
+                                   "distance((T2)(y, y), (T2)(5, 4))", "normalize((T4)(y, 1, 2, y)).x"}) {
+        EXPECT_EQ(counted<float>(call, "float"), 0U) << call;
+        EXPECT_EQ(counted<double>(call, "double"), 0U) << call;
+    }
+}
+
 struct alignas(64) Sixteen {
     std::array<float, 16> elements;
     bool operator==(const Sixteen&) const = default;
