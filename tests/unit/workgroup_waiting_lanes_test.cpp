@@ -176,6 +176,29 @@ TEST(WaitingLanes, InLoopsOverWindowsInsideOfAPicture_AreFaster) {
         EXPECT_EQ(loops_with_lanes_in_any_group(source, processor), 1U) << processor;
 }
 
+// What the kernel's own vectors save counts as often as what lanes do.
+TEST(WaitingLanes, InLoopsOverWindowsOfOwnVectors_AreFaster) {
+    constexpr const char* source = R"(
+        kernel void k(global const float4* in, global float4* out, int width, int height, float radius) {
+            const int i = get_global_id(0), x = i % width, y = i / width, reach = (int)radius + 1;
+            const int x0 = max(x - reach, 0), x1 = min(x + reach, width), y0 = max(y - reach, 0);
+            const int y1 = min(y + reach, height);
+            float weights = 0;
+            float4 sum = 0;
+            for (int v = y0; v < y1; ++v)
+                for (int u = x0; u < x1; ++u) {
+                    const float dx = x - u, dy = y - v, apart = dx * dx + dy * dy;
+                    if (apart < radius * radius) {
+                        const float weight = 1 / (apart + 0.4f);
+                        weights += weight;
+                        sum += weight * clamp(in[v * width + u], 0.0f, 100.0f);
+                    }
+                }
+            out[i] = sum / weights;
+        })";
+    EXPECT_EQ(loops_with_lanes_in_any_group(source, processor_with_512_bits), 1U);
+}
+
 // What is loaded decides where the next iteration loads: one work-item after the other waits for each load.
 TEST(WaitingLanes, OfSearchesThatWaitForLoads_AreFaster) {
     constexpr const char* tree = R"(

@@ -95,6 +95,10 @@ constexpr double margin_of_work = 0.9, margin_without_loops = 0.6;
 // loops, such vectors are also fewer chains, whose latency nothing hides.
 constexpr double part_of_instructions = 0.6;
 
+// Loops over windows count half as often in the estimate of lanes (window_loops.h). Where they do in what vectors save, too, lanes must be estimated at less
+// than this: sums of a picture's pixels take twice the estimated time in 16 lanes, and as long as without lanes in 8, of which 0.37 is expected.
+constexpr double part_in_windows = 0.3;
+
 // Explicit vectors that save less than this part of a work-item's instructions do not decide about lanes: the kernel loads them, as the places of
 // atoms, and computes with their elements.
 constexpr double least_part_saved = 1.0 / 32;
@@ -412,7 +416,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         return {.reason = "no dimension of the work-group has two work-items"};
     call_exchanges(function, analyses);
     separate_structure_lengths(function, analyses);
-    double saved = 0;  // by one work-item's explicit vectors
+    SavedByVectors saved_by_one;
     bool are_wide = false;
     double margin = margin_without_loops;
     {
@@ -424,8 +428,9 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         are_wide = use_wide_vectors(tagged, loops);
         if (llvm::any_of(tagged, [](const llvm::Loop* loop) { return !loop->isInnermost(); }))
             margin = margin_of_work;
-        saved = saved_by_vectors(tagged, loops, prices.register_words);
+        saved_by_one = saved_by_vectors(tagged, loops, prices.register_words);
     }
+    const double saved = saved_by_one.anywhere;
     const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
         const double saved_now = vectors == ExplicitVectors::split ? saved : 0;
         return vectorize_all(form, width, options, prices, vectors, saved_now, analyses);
@@ -445,7 +450,10 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     const double rest_of_vectors = split.one_by_one - saved + split.waited;
     const bool are_much_fewer =
         margin == margin_of_work && split.one_by_one - split_gain < part_of_instructions * rest_of_vectors;
-    const bool does_split_pay = !are_wide && (split_gain >= least_gain * saved || are_much_fewer);
+    const double rest_in_windows = split.one_by_one - saved_by_one.in_windows + split.waited;
+    const bool are_few_in_windows =
+        saved_by_one.in_windows < saved && split.one_by_one - split_gain < part_in_windows * rest_in_windows;
+    const bool does_split_pay = !are_wide && (split_gain >= least_gain * saved || are_much_fewer || are_few_in_windows);
     // Where split vectors do not pay, whole ones compete with no lanes, and have to win clearly.
     const double whole_work = whole.work + (does_split_pay ? 0 : whole.masks);
     const bool is_whole_faster =
@@ -458,7 +466,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     }
     if (does_split_pay) {
         // Without lanes, the kernel's own vectors are kept.
-        split.report.estimate *= rest_of_vectors > 0 ? split.one_by_one / rest_of_vectors : 0;
+        split.report.estimate *= rest_in_windows > 0 ? split.one_by_one / rest_in_windows : 0;
         return split.report;
     }
     analyses.clear(function, function.getName());

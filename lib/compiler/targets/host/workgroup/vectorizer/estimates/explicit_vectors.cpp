@@ -3,9 +3,11 @@
 
 #include "lane_cost.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
+#include "window_loops.h"
 
 #include <algorithm>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/bit.h>
 #include <llvm/Analysis/LoopInfo.h>
@@ -167,6 +169,22 @@ double saved_by(const llvm::Instruction& instruction, unsigned register_elements
 
 namespace {
 
+// The instructions of a loop over work-items that differ between them, by what they are computed from.
+llvm::DenseSet<const llvm::Instruction*> of_each_item(const llvm::Loop& loop) {
+    llvm::DenseSet<const llvm::Instruction*> all;
+    llvm::SmallVector<const llvm::Instruction*> ahead;
+    const auto add = [&](const llvm::Instruction& instruction) {
+        if (loop.contains(&instruction) && all.insert(&instruction).second)
+            ahead.push_back(&instruction);
+    };
+    for (const llvm::PHINode& counter : loop.getHeader()->phis())
+        add(counter);
+    while (!ahead.empty())
+        for (const llvm::User* user : ahead.pop_back_val()->users())
+            add(*llvm::cast<llvm::Instruction>(user));
+    return all;
+}
+
 // Private variables, and constants: the tables of built-in functions.
 bool is_of_function(const llvm::Value& object) {
     const auto* const variable = llvm::dyn_cast<llvm::GlobalVariable>(&object);
@@ -204,20 +222,25 @@ unsigned lanes_of_whole_vectors(const llvm::Loop& work_item_loop, const llvm::Lo
     return frequent == weights.end() ? 0 : std::max(llvm::bit_floor(register_words * word / frequent->first), 1U);
 }
 
-double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
-                        unsigned register_elements) {
-    double saved = 0;
+SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
+                                unsigned register_elements) {
+    SavedByVectors saved;
     const NeededElements needed(*work_item_loops.front()->getHeader()->getParent());
     for (const llvm::Loop* loop : work_item_loops) {
         const double rounds = weight_of_block(kernel_loops_around(*loop));
+        const auto own = of_each_item(*loop);
+        const auto is_uniform = [&](const llvm::Instruction& value) { return !own.contains(&value); };
         for (const llvm::BasicBlock* block : loop->blocks()) {
             const double weight = rounds * weight_of_block(loops.getLoopDepth(block) - loop->getLoopDepth());
+            double of_block = 0;
             for (const llvm::Instruction& instruction : *block)
                 if (!instruction.getType()->isVectorTy() || needed.of(instruction) > 1)
-                    saved += weight * saved_by(instruction, register_elements);
+                    of_block += weight * saved_by(instruction, register_elements);
+            saved.anywhere += of_block;
+            saved.in_windows += of_block * part_of_windows(*block, loops, *loop, is_uniform);
         }
     }
-    return std::max(saved, 0.0);
+    return {std::max(saved.anywhere, 0.0), std::max(saved.in_windows, 0.0)};
 }
 
 }  // namespace polder::compiler::workgroup

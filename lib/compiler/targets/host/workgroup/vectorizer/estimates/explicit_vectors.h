@@ -30,9 +30,14 @@ enum class ExplicitVectors : uint8_t { split, whole };
 // Whether most accesses in the loops are of explicit vectors with eight or more elements.
 [[nodiscard]] bool use_wide_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops);
 
-// How many instructions one work-item saves when its vectors are kept. Blocks are weighted as in lane_cost.
+struct SavedByVectors {
+    double anywhere = 0;
+    double in_windows = 0;  // where loops over windows count as often as lane_cost counts them (window_loops.h)
+};
+
+// How many instructions one work-item saves when its vectors are kept. Blocks are weighted by their depth as in lane_cost.
 // `register_elements`: 32-bit elements of a vector register.
-[[nodiscard]] double saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
-                                      unsigned register_elements);
+[[nodiscard]] SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
+                                              unsigned register_elements);
 
 }  // namespace polder::compiler::workgroup

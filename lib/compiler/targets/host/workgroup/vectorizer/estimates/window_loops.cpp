@@ -10,6 +10,11 @@ namespace polder::compiler::workgroup {
 
 namespace {
 
+struct Items {
+    const llvm::Loop& loop;
+    llvm::function_ref<bool(const llvm::Instruction&)> is_uniform;
+};
+
 bool is_of_kind(const llvm::IntrinsicInst& limit, bool greatest) {
     const llvm::Intrinsic::ID id = limit.getIntrinsicID();
     return greatest ? id == llvm::Intrinsic::smax || id == llvm::Intrinsic::umax
@@ -17,14 +22,13 @@ bool is_of_kind(const llvm::IntrinsicInst& limit, bool greatest) {
 }
 
 // Whether the number is a maximum (or a minimum), or one and another number that is the same for all lanes, such as the beginning of an array.
-bool is_limited(const llvm::Value& value, bool greatest, const LanePlan& plan, const LaneShapes& shapes,
-                unsigned depth = 0) {
+bool is_limited(const llvm::Value& value, bool greatest, const Items& items, unsigned depth = 0) {
     constexpr unsigned depth_max = 6;
     const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
-    if (!instruction || depth > depth_max || !plan.loop->contains(instruction) || shapes.of(&value).is_uniform())
+    if (!instruction || depth > depth_max || !items.loop.contains(instruction) || items.is_uniform(*instruction))
         return false;
     const auto follows = [&](unsigned operand) {
-        return is_limited(*instruction->getOperand(operand), greatest, plan, shapes, depth + 1);
+        return is_limited(*instruction->getOperand(operand), greatest, items, depth + 1);
     };
     if (const auto* const limit = llvm::dyn_cast<llvm::MinMaxIntrinsic>(instruction))
         return is_of_kind(*limit, greatest) || follows(0) || follows(1);
@@ -47,14 +51,14 @@ const llvm::PHINode* counter_of(const llvm::Value& value, const llvm::Loop& loop
     return counter && counter->getParent() == loop.getHeader() ? counter : nullptr;
 }
 
-bool is_window(const llvm::Loop& loop, const LanePlan& plan, const LaneShapes& shapes) {
+bool is_window(const llvm::Loop& loop, const Items& items) {
     const llvm::BasicBlock* const before = loop.getLoopPredecessor();
     if (before == nullptr)
         return false;
     const auto is_from_to = [&](const llvm::Value& from, const llvm::Value& to) {
         const llvm::PHINode* const counter = counter_of(from, loop);
-        return counter && loop.isLoopInvariant(&to) && is_limited(to, false, plan, shapes) &&
-               is_limited(*counter->getIncomingValueForBlock(before), true, plan, shapes);
+        return counter && loop.isLoopInvariant(&to) && is_limited(to, false, items) &&
+               is_limited(*counter->getIncomingValueForBlock(before), true, items);
     };
     llvm::SmallVector<llvm::BasicBlock*> exiting;
     loop.getExitingBlocks(exiting);
@@ -69,13 +73,19 @@ bool is_window(const llvm::Loop& loop, const LanePlan& plan, const LaneShapes& s
 
 }  // namespace
 
-double part_of_windows(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes) {
+double part_of_windows(const llvm::BasicBlock& block, const llvm::LoopInfo& loops, const llvm::Loop& item_loop,
+                       llvm::function_ref<bool(const llvm::Instruction&)> is_uniform) {
     constexpr double part = 0.5;  // four iterations
     double all = 1;
-    for (const llvm::Loop* loop = plan.loops->getLoopFor(&block); loop != plan.loop; loop = loop->getParentLoop())
-        if (is_window(*loop, plan, shapes))
+    for (const llvm::Loop* loop = loops.getLoopFor(&block); loop != &item_loop; loop = loop->getParentLoop())
+        if (is_window(*loop, {item_loop, is_uniform}))
             all *= part;
     return all;
+}
+
+double part_of_windows(const llvm::BasicBlock& block, const LanePlan& plan, const LaneShapes& shapes) {
+    return part_of_windows(block, *plan.loops, *plan.loop,
+                           [&](const llvm::Instruction& instruction) { return shapes.of(&instruction).is_uniform(); });
 }
 
 }  // namespace polder::compiler::workgroup
