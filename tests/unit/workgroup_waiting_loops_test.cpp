@@ -69,6 +69,21 @@ TEST(WaitingLoops, OnOtherPagesBesideRareCode_RunOneVector) {
         })"));
 }
 
+// Several vectors share the divisions.
+TEST(WaitingLoops, WithDivisionsThatLanesShare_RunSeveralVectors) {
+    const auto sums_of = [](const std::string& weight) {
+        return "kernel void k(global const float4* b, int n, global float* a) { int i = get_global_id(0); float x = "
+               "a[i], v = 0;"
+               "for (int r = 0; r < n; ++r) { const float4 s = b[r]; const float w = " +
+               weight +
+               ", d = sqrt((x - s.x) * (x - s.x) + s.y);"
+               "v += (1 - d * w) * (d < s.z ? 38.0f : 0.0f) + s.w * (d < s.z ? 1.0f : 1 - d) * (d < 2 ? 1.0f : 0.5f); }"
+               "a[i] = v; }";
+    };
+    EXPECT_TRUE(has_several(sums_of("1 / s.z")));
+    EXPECT_FALSE(has_several(sums_of("s.z")));
+}
+
 // The copy of the loop for sums that other work-items may change does not count.
 TEST(WaitingLoops, OfSumsInABuffer_RunSeveralVectors) {
     EXPECT_TRUE(has_several("kernel void k(global float* out, global const float* x, int n) { int i = get_global_id(0);"

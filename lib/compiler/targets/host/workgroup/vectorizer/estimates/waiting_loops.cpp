@@ -18,6 +18,7 @@
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <optional>
 #include <vector>
 
@@ -89,11 +90,11 @@ public:
 
     // Of one vector for one iteration, where there are `vectors`.
     [[nodiscard]] double time(unsigned vectors) const {
-        constexpr double not_overlapped = 0.25, last_lane = 1.1, shared_work = 0.15, walk_time = 2;
+        constexpr double not_overlapped = 0.25, last_lane = 1.1, walk_time = 2;
         const double spilled = std::max(0.0, static_cast<double>(vectors * alive_) - registers_);
         const double interrupted = 0.5 * static_cast<double>(asked_ * vectors * (vectors - 1));
-        const double work = vectors * work_ + spilled + interrupted + shared_work * static_cast<double>(shared_) +
-                            static_cast<double>(branches_) + (walks_ && !skips_ ? walk_time : 0);
+        const double work = vectors * work_ + spilled + interrupted + shared_ + static_cast<double>(branches_) +
+                            (walks_ && !skips_ ? walk_time : 0);
         const double time = std::max(chain_, work) + not_overlapped * std::min(chain_, work);
         return time / vectors * (leaves_ ? std::pow(last_lane, std::log2(vectors)) : 1);
     }
@@ -147,6 +148,16 @@ private:
         return llvm::any_of(exiting, [&](const llvm::BasicBlock* block) { return plan.divergent.contains(block); });
     }
 
+    // Of an instruction that all lanes share. The divider is busy, and what follows a division waits for it, while little else is left to do (measured on a Zen 4).
+    static double shared_work(const llvm::Instruction& instruction) {
+        constexpr double simple = 0.15, division = 8;
+        const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+        if (instruction.getOpcode() == llvm::Instruction::FDiv ||
+            (call && call->getIntrinsicID() == llvm::Intrinsic::sqrt))
+            return division;
+        return llvm::isa<llvm::BinaryOperator, llvm::CmpInst, llvm::SelectInst>(instruction) ? simple : 0;
+    }
+
     bool count(llvm::Instruction& instruction, LaneTimes& times, LaneAccesses& accesses) {
         if (instruction.isTerminator())
             return true;
@@ -157,7 +168,7 @@ private:
             return true;
         }
         if (!instruction.getType()->isVoidTy() && !varies(instruction)) {
-            shared_ += llvm::isa<llvm::BinaryOperator, llvm::CmpInst, llvm::SelectInst>(instruction) ? 1 : 0;
+            shared_ += shared_work(instruction);
             return true;
         }
         const std::optional<LaneTime> time = times.of(instruction);
@@ -200,7 +211,8 @@ private:
     size_t alive_ = 0;
     double work_, chain_ = 0;
     size_t asked_ = 0;  // accesses
-    size_t shared_ = 0, branches_ = 0;  // what all lanes share: instructions that compute, branches
+    double shared_ = 0;  // the work that all lanes share
+    size_t branches_ = 0;  // that all lanes share
     bool walks_ = false;
     bool skips_ = false;  // code that no lane needs, in most iterations perhaps: more lanes skip it less often
     const bool leaves_;
