@@ -19,6 +19,7 @@
 #include "targets/host/workgroup/vectorizer/preparation/element_changes.h"
 #include "targets/host/workgroup/vectorizer/preparation/exchange_loops.h"
 #include "targets/host/workgroup/vectorizer/preparation/idle_items.h"
+#include "targets/host/workgroup/vectorizer/preparation/left_over_items.h"
 #include "targets/host/workgroup/vectorizer/preparation/passing_items.h"
 #include "targets/host/workgroup/vectorizer/preparation/plain_operations.h"
 #include "targets/host/workgroup/vectorizer/preparation/prepared_loop.h"
@@ -135,6 +136,8 @@ struct Outcome {
     double waited = 0;  // by one work-item with explicit vectors for the chains of its loops, in instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
+    bool rest_comes_again =
+        false;  // the work-items that are left over by whole vectors are to be tried, under a mask (left_over_items.h)
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
     bool skips = false;  // the loop has another around it that only evaluates guards (skip_idle_items)
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
@@ -147,6 +150,15 @@ double part_left_over(const LanePlan& plan, unsigned width) {
     if (count == nullptr || count->isZero())
         return 0;
     return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
+}
+
+// Whether work-items that are left over are worth a masked vector: code that is not long to execute is not worth the time to compile it once more.
+bool may_mask_left_over(const llvm::Loop& loop, const WorkGroupOptions& options, const LaneTarget& prices,
+                        double one_by_one) {
+    constexpr double work_min = 60;
+    constexpr size_t instructions_max = 1500;
+    return options.lanes != Lanes::where_they_pay ||
+           (prices.masks == Masks::cheap && one_by_one >= work_min && instruction_count(loop) <= instructions_max);
 }
 
 Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
@@ -217,6 +229,14 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !is_multiple(*plan->count, lanes);
     outcome.vectors = vectors;
+    const bool masks_rest = !is_rest && !is_multiple(*plan->count, lanes) &&
+                            may_mask_left_over(loop, options, prices, costs.one_by_one / width);
+    const auto mask_rest = [&] {
+        if (!masks_rest || !mask_left_over_items(*plan, width))
+            return;
+        outcome.comes_again = false;
+        outcome.rest_comes_again = outcome.is_divided = true;
+    };
     if (vectors > 1 && !plan->privates.empty()) {
         // Private variables are laid out for all lanes.
         const auto wide_plan = plan_lanes(loop, loops, unfinished.post_dominators(), lanes);
@@ -226,10 +246,12 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
             shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, of_blocks * vectors, increments);
         LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
         outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
+        mask_rest();
         return outcome;
     }
     LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes);
     outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks);
+    mask_rest();
     return outcome;
 }
 
@@ -248,7 +270,7 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
                                 : is_mostly_double(loop) ? std::max(width / 2, 2U)
                                                          : width;
     const bool only_asks = is_tagged(loop, idle_items_tag);
-    const bool is_copy = is_tagged(loop, unguarded_tag);
+    const bool is_copy = is_tagged(loop, unguarded_tag) || is_tagged(loop, left_over_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
         outcome = vectorize(loop, unfinished, target, lane_count, options, prices, saved);
@@ -257,7 +279,7 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
     outcome.width = lane_count;
     if (outcome.kind != Outcome::Kind::vectorized && !only_asks && !is_copy && !outcome.skips)
         leave_out_idle_end(loop);
-    if (!outcome.comes_again)
+    if (!outcome.comes_again && !outcome.rest_comes_again)
         retire(loop, outcome.kind == Outcome::Kind::not_understood ? LeftToLlvm::yes : LeftToLlvm::no);
     if (outcome.is_divided)
         unfinished.forget_analyses();

@@ -1,0 +1,56 @@
+#include "left_over_items.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+namespace polder::compiler::workgroup {
+namespace {
+
+void add_tag(llvm::Instruction& back, const char* tag) {
+    llvm::LLVMContext& context = back.getContext();
+    llvm::SmallVector<llvm::Metadata*, 8> properties{nullptr};
+    llvm::append_range(properties, llvm::drop_begin(back.getMetadata(llvm::LLVMContext::MD_loop)->operands()));
+    properties.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, tag)));
+    llvm::MDNode* const id = llvm::MDNode::getDistinct(context, properties);
+    id->replaceOperandWith(0, id);
+    back.setMetadata(llvm::LLVMContext::MD_loop, id);
+}
+
+// Whether nothing but the end of the loop uses the next index and its comparison, and the index is all that goes from one work-item to the next.
+bool only_counts(const LanePlan& plan) {
+    const auto* const end = llvm::dyn_cast<llvm::BranchInst>(plan.latch->getTerminator());
+    return end != nullptr && end->isConditional() && end->getCondition() == plan.compare && plan.compare->hasOneUse() &&
+           plan.compare->getOperand(0) == plan.next && plan.compare->getOperand(1) == plan.count &&
+           plan.next->getParent() == plan.latch && plan.compare->getParent() == plan.latch &&
+           llvm::all_of(plan.next->users(),
+                        [&](const llvm::User* user) { return user == plan.index || user == plan.compare; }) &&
+           llvm::hasSingleElement(plan.header->phis()) && end->getMetadata(llvm::LLVMContext::MD_loop) != nullptr;
+}
+
+}  // namespace
+
+bool mask_left_over_items(const LanePlan& plan, unsigned width) {
+    if (!only_counts(plan))
+        return false;
+    llvm::Instruction* const end = plan.latch->getTerminator();
+    plan.compare->moveBefore(end->getIterator());
+    plan.next->moveBefore(plan.compare->getIterator());
+    llvm::BasicBlock* const latch = plan.latch->splitBasicBlock(plan.next->getIterator(), "items.end");
+    llvm::BasicBlock* const body = plan.header->splitBasicBlock(plan.header->getFirstNonPHIIt(), "items.left");
+    llvm::Instruction* const before = plan.header->getTerminator();
+    llvm::IRBuilder<> at(before);
+    at.CreateCondBr(at.CreateICmpULT(plan.index, plan.count), body, latch);
+    before->eraseFromParent();
+
+    const auto entry =
+        llvm::find_if(plan.index->blocks(), [&](const llvm::BasicBlock* block) { return block != latch; });
+    at.SetInsertPoint((*entry)->getTerminator());
+    llvm::Value* const whole =
+        at.CreateAnd(at.CreateAdd(plan.count, at.getInt64(width - 1)), at.getInt64(~uint64_t{width - 1}));
+    plan.compare->setOperand(1, whole);
+    add_tag(*end, left_over_tag);
+    return true;
+}
+
+}  // namespace polder::compiler::workgroup
