@@ -155,6 +155,28 @@ TEST_F(CodeVersion, UsualLaunchesHaveCodeOfTheirOwnUntilAnotherNeedsCodeForAny) 
     EXPECT_EQ(made("usual"), 2);
 }
 
+// Rows of one vector have code for such rows, also where several vectors may run at once.
+TEST_F(CodeVersion, UsualLaunchesInRowsOfOneVectorHaveCodeOfTheirOwn) {
+    const OwnedProgram program = build(
+        "kernel void chain(global float* a) { if (get_local_size(0) > 4096) return; float v = a[get_global_id(0)];"
+        "for (int r = 0; r < 9; ++r) v = sqrt(v) / (1 + v); a[get_global_id(0)] = v; }");
+    const OwnedKernel kernel = make_kernel(program, "chain");
+    const OwnedMem buffer = make_buffer(640 * sizeof(cl_float));
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    const auto run = [&](size_t global, size_t local) {
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, nullptr, &global, &local, 0, nullptr, nullptr), CL_SUCCESS);
+        ASSERT_EQ(clFinish(queue), CL_SUCCESS);
+    };
+    run(64, 32);
+    run(640, 64);
+    run(96, 48);
+    EXPECT_EQ(made("chain"), 1);
+    run(60, 20);
+    EXPECT_EQ(made("chain"), 2);
+    run(64, 32);
+    EXPECT_EQ(made("chain"), 2);
+}
+
 // The same with images: code for their formats and usual launches, then for their formats and any launch.
 TEST_F(CodeVersion, UsualLaunchesWithImagesHaveCodeOfTheirOwn) {
     const OwnedProgram program = copying("usual_images");

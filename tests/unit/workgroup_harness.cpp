@@ -212,7 +212,8 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
         if (callee.getName().starts_with("called_"))
             callee.addFnAttr(called_attribute);
     if (function->getName().starts_with("usual_"))
-        function->addFnAttr(usual_launches_attribute);
+        function->addFnAttr(usual_launches_attribute,
+                            function->getName().starts_with("usual_vectors_") ? of_whole_vectors : "");
     WorkGroupOptions options;
     options.name = "work_group";
     options.arguments = pack_arguments(*function);

@@ -286,13 +286,23 @@ bool is_whole(const Range& range) {
 using SubGroups = Generator::SubGroups;
 using KeptValues = Generator::KeptValues;
 
-enum class Code : uint8_t { lanes, two_vectors, four_vectors, quick, long_functions, usual, usual_of_four_vectors };
+// `rows_of_vectors`: usual launches in whose rows one vector is whole, with four vectors at once.
+enum class Code : uint8_t {
+    lanes,
+    two_vectors,
+    four_vectors,
+    quick,
+    long_functions,
+    usual,
+    usual_of_four_vectors,
+    rows_of_vectors
+};
 
 void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = SubGroups::none,
                   KeptValues kept_values = KeptValues::none, Code code = Code::lanes) {
     const auto [first, count] = seeds;
-    const bool are_usual = code == Code::usual || code == Code::usual_of_four_vectors;
-    const std::string name = are_usual ? "usual_k" : "k";
+    const bool are_usual = code >= Code::usual;
+    const std::string name = code == Code::rows_of_vectors ? "usual_vectors_k" : are_usual ? "usual_k" : "k";
     std::string source = std::string(helpers) + sub_group_helpers;
     std::vector<std::vector<Statement>> programs;
     const auto size_of_sub_groups = [&](uint32_t i) {
@@ -307,9 +317,9 @@ void expect_right(Seeds seeds, const char* processor, SubGroups sub_groups = Sub
     }
     Compiled compiled(source, processor);
     compiled.run_all_passes();
-    compiled.run_at_once(code == Code::two_vectors                                           ? 2
-                         : code == Code::four_vectors || code == Code::usual_of_four_vectors ? 4
-                                                                                             : 0);
+    compiled.run_at_once(code == Code::two_vectors                                          ? 2
+                         : code == Code::four_vectors || (are_usual && code != Code::usual) ? 4
+                                                                                            : 0);
     for (uint32_t i = 0; i < count; ++i) {
         const auto failure = [&](const char* what) {
             return std::string(what) + ", seed " + std::to_string(first + i) + "\n" +
@@ -363,6 +373,7 @@ TEST(WorkGroupRandom, CodeOfUsualLaunchesComputesTheSame) {
     expect_right(seeds_or({62000, 12}), "", SubGroups::none, KeptValues::none, Code::usual);
     expect_right(seeds_or({63000, 6}), "", SubGroups::none, KeptValues::used, Code::usual);
     expect_right(seeds_or({64000, 8}), "", SubGroups::none, KeptValues::none, Code::usual_of_four_vectors);
+    expect_right(seeds_or({380000, 6}), "", SubGroups::none, KeptValues::none, Code::rows_of_vectors);
 }
 
 // A value that is the same for all work-items which compute it was kept once for the group, and the others overwrote it.

@@ -43,6 +43,13 @@ TEST(UsualLaunches, WithIdsOfOneDimension_HaveOneLoopForSeveralVectors) {
     EXPECT_EQ(roots_in("usual_", chain).scalar, 0);
 }
 
+// Rows that may be one vector have a loop for one, but none one by one.
+TEST(UsualLaunches, OfWholeVectors_HaveLoopsForOneVectorToo) {
+    EXPECT_GT(roots_in("usual_vectors_", chain).vectors, roots_in("usual_", chain).vectors);
+    EXPECT_EQ(roots_in("usual_vectors_", chain).scalar, 0);
+    EXPECT_EQ(roots_in("usual_vectors_", guarded).scalar, 0);
+}
+
 // An index that an argument changes is checked, so the loop one by one remains.
 TEST(UsualLaunches, CheckIndicesWithArguments) {
     EXPECT_GT(roots_in("usual_", "int i = get_global_id(0) + n; a[i] = sqrt(b[i]);").scalar, 0);
@@ -50,18 +57,19 @@ TEST(UsualLaunches, CheckIndicesWithArguments) {
 }
 
 TEST(UsualLaunches, KnowTheirRows) {
-    const auto rows = [](const char* body) {
-        Compiled code(kernel_named("usual_", body), processor_with_512_bits);
-        EXPECT_EQ(code.prepare("usual_"), "");
+    const auto rows = [](const char* body, const std::string& name = "usual_") {
+        Compiled code(kernel_named(name, body), processor_with_512_bits);
+        EXPECT_EQ(code.prepare(name), "");
         return code.optimised().substr(code.optimised().rfind(' ') + 1);
     };
     EXPECT_EQ(rows(whole_row), "16");
     EXPECT_EQ(rows(chain), "64");
     EXPECT_EQ(rows(square), "16");
+    EXPECT_EQ(rows(chain, "usual_vectors_"), "16");
 }
 
 // The results for several numbers of work-items that pass the guards.
-std::vector<std::vector<float>> results(Compiled& code, const std::string& kernel) {
+std::vector<std::vector<float>> results(Compiled& code, const std::string& kernel, size_t row = 64) {
     constexpr size_t size = 512;
     std::vector<float> from(size);
     for (size_t i = 0; i < size; ++i)
@@ -70,7 +78,7 @@ std::vector<std::vector<float>> results(Compiled& code, const std::string& kerne
     std::vector<std::vector<float>> all;
     for (const int n : {0, 1, 16, 40, 64, 65, 200, 300, 400}) {
         std::vector<float>& made = all.emplace_back(size, -1);
-        code.run({1, {256, 1, 1}, {64, 1, 1}, {100, 0, 0}}, Arguments().add(made.data()).add(from.data()).add(n));
+        code.run({1, {4 * row, 1, 1}, {row, 1, 1}, {100, 0, 0}}, Arguments().add(made.data()).add(from.data()).add(n));
     }
     return all;
 }
@@ -82,6 +90,10 @@ TEST(UsualLaunches, ComputeTheSame) {
         for (const char* body : {whole_row, guarded, chain}) {
             Compiled code(kernel_named("usual_", body) + kernel_named("any", body), processor);
             EXPECT_EQ(results(code, "usual_"), results(code, "any")) << body << " on " << processor;
+            Compiled vectors(kernel_named("usual_vectors_", body) + kernel_named("any", body), processor);
+            for (const size_t row : {16, 48, 80})
+                EXPECT_EQ(results(vectors, "usual_vectors_", row), results(vectors, "any", row))
+                    << body << " on " << processor << " in rows of " << row;
         }
     }
 }

@@ -8,6 +8,7 @@
 #include <runtime/kernel_forms.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <set>
@@ -39,6 +40,9 @@ constexpr uint64_t quick_work_per_launch = quick_work_max / 256;
 // From this launch on, another thread makes the code that replaces quick code, so that a program that repeats a launch neither waits for it nor runs
 // quick code for long.
 constexpr uint32_t quick_launches_alone = 8;
+
+using compiler::Launches;
+constexpr std::array usual_kinds{Launches::usual, Launches::whole_vectors};
 
 bool holds_address(const compiler::KernelArgument& argument) {
     return argument.kind == compiler::ArgumentKind::global_pointer ||
@@ -100,6 +104,17 @@ compiler::CodeVersion DeviceCode::usual_version(std::vector<compiler::KnownArgum
     return version;
 }
 
+compiler::CodeVersion DeviceCode::version_for(compiler::Launches launches) {
+    compiler::CodeVersion version;
+    version.launches = launches;
+    return version;
+}
+
+bool DeviceCode::has_begun_usual(const compiler::KernelInfo& info) const {
+    return std::ranges::any_of(usual_kinds,
+                               [&](Launches each) { return versions_.is_begun({&info, version_for(each)}); });
+}
+
 bool DeviceCode::may_be_usual(const compiler::KernelInfo& info) const {
     return device_.info().code.format == driver::CodeFormat::host_function && !info.reqd_work_group_size &&
            !info.uses_sub_groups;
@@ -110,39 +125,45 @@ bool DeviceCode::has_usual_code(const compiler::KernelInfo& info) const {
 }
 
 // Of the dimensions, the first is likely the lanes'. As promise_whole_rows chooses, if the kernel's ids have as many dimensions as its groups.
-bool DeviceCode::is_likely_usual(const LaunchSizes& sizes) {
-    return LoadedCode::is_usual(sizes, 0, compiler::usual_row_multiple(sizes.local[1] * sizes.local[2] > 1));
+Launches DeviceCode::likely_launches(const LaunchSizes& sizes) {
+    if (LoadedCode::is_usual(sizes, 0, compiler::usual_row_multiple(sizes.local[1] * sizes.local[2] > 1)))
+        return Launches::usual;
+    return LoadedCode::is_usual(sizes, 0, compiler::usual_row_multiple(true)) ? Launches::whole_vectors : Launches::any;
 }
 
-bool DeviceCode::wants_usual(const Entry& entry, const LaunchSizes* sizes) const {
+Launches DeviceCode::wanted_launches(const Entry& entry, const LaunchSizes* sizes) const {
     if (entry.code != nullptr || !has_usual_code(*entry.info) || versions_.is_begun({entry.info, {}}))
-        return false;
-    const std::pair usual{entry.info, usual_version()};
-    if (const LoadedCode* const made = versions_.find(usual))
-        return sizes == nullptr || made->suits(*sizes);
-    // What is being made is waited for: it may suit.
-    if (sizes == nullptr || versions_.is_begun(usual))
-        return true;
-    return is_likely_usual(*sizes);
+        return Launches::any;
+    bool is_made = false;
+    for (const Launches launches : usual_kinds) {
+        const std::pair version{entry.info, version_for(launches)};
+        const LoadedCode* const made = versions_.find(version);
+        // What is being made is waited for: it may suit.
+        if (made != nullptr ? sizes == nullptr || made->suits(*sizes) : versions_.is_begun(version))
+            return launches;
+        is_made |= made != nullptr;
+    }
+    if (is_made)
+        return Launches::any;
+    return sizes == nullptr ? Launches::usual : likely_launches(*sizes);
 }
 
 Result<const LoadedCode*> DeviceCode::usual_kernel(const compiler::KernelInfo& info, const LaunchSizes* sizes) {
-    bool is_usual = false;
+    Launches launches = Launches::any;
     {
         const Lock lock(mutex_);
         const Entry& of = entry(info);
         if (of.code != nullptr)
             return of.code;
-        is_usual = wants_usual(of, sizes);
+        launches = wanted_launches(of, sizes);
     }
-    return is_usual ? make_usual(info) : kernel(info);
+    return launches == Launches::any ? kernel(info) : make_usual(info, launches);
 }
 
 Result<const LoadedCode*> DeviceCode::first_kernel(const compiler::KernelInfo& info, const compiler::WorkGroups& groups,
                                                    const LaunchSizes& sizes) {
     // What is being made is waited for: it shows the dimension of the lanes.
-    const bool is_begun = versions_.is_begun({&info, usual_version()});
-    POLDER_ASSIGN(code, usual_kernel(info, is_begun ? nullptr : &sizes));
+    POLDER_ASSIGN(code, usual_kernel(info, has_begun_usual(info) ? nullptr : &sizes));
     if (code->suits(sizes))
         return code;
     if (specialising(info, groups, code) != compiler::Specialising::at_once)
@@ -159,8 +180,8 @@ Result<const LoadedCode*> DeviceCode::special_kernel(const compiler::KernelInfo&
     return code;
 }
 
-Result<const LoadedCode*> DeviceCode::make_usual(const compiler::KernelInfo& info) {
-    POLDER_ASSIGN(code, made(info, usual_version()));
+Result<const LoadedCode*> DeviceCode::make_usual(const compiler::KernelInfo& info, Launches launches) {
+    POLDER_ASSIGN(code, made(info, version_for(launches)));
     const Lock lock(mutex_);
     entry(info).usual = code;
     return code;
@@ -177,10 +198,11 @@ Result<const LoadedCode*> DeviceCode::kernel(const compiler::KernelInfo& info, c
         return choice.code;
     if (choice.version.is_general())
         return kernel(info);
-    if (choice.version.launches == compiler::Launches::any)
+    const Launches launches = choice.version.launches;
+    if (launches == Launches::any)
         return special_kernel(info, std::move(choice.version));
     const bool has_images = !choice.version.known.empty();
-    POLDER_ASSIGN(usual, has_images ? special_kernel(info, choice.version) : make_usual(info));
+    POLDER_ASSIGN(usual, has_images ? special_kernel(info, choice.version) : make_usual(info, launches));
     if (sizes == nullptr || usual->suits(*sizes))
         return usual;
     return has_images ? special_kernel(info, {{}, std::move(choice.version.known)}) : kernel(info);
@@ -238,8 +260,8 @@ DeviceCode::Choice DeviceCode::choose(Entry& entry, const compiler::CodeVersion&
     // When no launch follows, any existing code suffices.
     if (items == 0)
         return {entry.specials.empty() ? entry.usual : entry.specials.front().code, {}};
-    if (wants_usual(entry, sizes))
-        return {entry.usual, usual_version()};
+    if (const Launches launches = wanted_launches(entry, sizes); launches != Launches::any)
+        return {versions_.find({entry.info, version_for(launches)}), version_for(launches)};
     if (wants_images(entry, version))
         return {nullptr, with_usual_launches(entry, any_groups, sizes)};
     return {};
@@ -249,9 +271,9 @@ compiler::CodeVersion DeviceCode::with_usual_launches(const Entry& entry, const 
                                                       const LaunchSizes* sizes) const {
     if (version.known.empty() || version.groups)
         return version;
-    const bool wants_any = sizes == nullptr ? version.launches == compiler::Launches::any : !is_likely_usual(*sizes);
+    const Launches wanted = sizes == nullptr ? version.launches : likely_launches(*sizes);
     compiler::CodeVersion usual = usual_version(version.known);
-    return wants_any || !may_be_usual(*entry.info) || entry.find(usual) != nullptr
+    return wanted != Launches::usual || !may_be_usual(*entry.info) || entry.find(usual) != nullptr
                ? compiler::CodeVersion{{}, version.known}
                : usual;
 }
@@ -342,8 +364,7 @@ bool DeviceCode::begins_early(const compiler::KernelInfo& kernel) const {
     // When the first launch needs code for one size (sub-groups) or for image formats, that code cannot be foreseen.
     const bool is_foreseen = (groups || !kernel.uses_sub_groups) && !specialises_for_images(kernel);
     return is_ours && is_foreseen && early_versions_.load(std::memory_order_relaxed) < early_versions_max &&
-           !versions_.is_begun({&kernel, {groups, {}}}) && !versions_.is_begun({&kernel, likely_version(kernel)}) &&
-           !quick_code_suffices(kernel);
+           !versions_.is_begun({&kernel, {groups, {}}}) && !has_begun_usual(kernel) && !quick_code_suffices(kernel);
 }
 
 void DeviceCode::make_early(const compiler::KernelInfo& kernel) {

@@ -203,8 +203,9 @@ enum class Effort : uint8_t { full, quick };
 enum class Form : uint8_t { best, planned, one_vector, two_vectors, four_vectors, without_lanes, with_lanes };
 
 // The launches that code without WorkGroups is for. `usual`: in the dimension of its lanes, work-groups consist of whole vectors
-// (Executable::row_multiple), and ids are small. Such code has fewer copies of each loop (decision 345).
-enum class Launches : uint8_t { any, usual };
+// (Executable::row_multiple), and ids are small. Such code has fewer copies of each loop (decision 345). `whole_vectors`: usual launches in whose rows one vector is
+// whole, but not each number of vectors that may run at once.
+enum class Launches : uint8_t { any, usual, whole_vectors };
 // In usual launches no global size, and no offset, is larger in any dimension, and no work-group has as many work-items in a row.
 inline constexpr uint64_t usual_size_max = uint64_t{1} << 27, usual_row_end = uint64_t{1} << 16;
 // The number of work-items of which their rows are multiples: of one vector, or of as many vectors as may run at once. Work-groups with other dimensions, too, are
@@ -217,7 +218,7 @@ struct CodeVersion {
     std::vector<KnownArgument> known;  // all images and samplers in their order, or none
     Effort effort = Effort::full;
     Form form = Form::best;
-    Launches launches = Launches::any;  // `usual` only without groups
+    Launches launches = Launches::any;  // others only without groups
     [[nodiscard]] bool is_general() const {
         return !groups && known.empty() && effort == Effort::full && form == Form::best && launches == Launches::any;
     }

@@ -285,9 +285,10 @@ private:
         for (const KernelArgument& argument : request_.kernel.arguments)
             options.arguments.push_back({argument.offset, slot_kind(argument.kind)});
         fold_known_arguments(*kernel_, request_.known);
-        if (request_.launches == Launches::usual && !request_.kernel.uses_sub_groups &&
+        if (request_.launches != Launches::any && !request_.kernel.uses_sub_groups &&
             options.lanes != workgroup::Lanes::none && options.lanes != workgroup::Lanes::later)
-            kernel_->addFnAttr(workgroup::usual_launches_attribute);
+            kernel_->addFnAttr(workgroup::usual_launches_attribute,
+                               request_.launches == Launches::whole_vectors ? workgroup::of_whole_vectors : "");
         calls_long_functions_ |= prefer_inlining(*module_) > instructions_in_lanes_max;
         if (calls_long_functions_ && options.lanes != workgroup::Lanes::none &&
             options.lanes != workgroup::Lanes::later)

@@ -79,7 +79,9 @@ Result<std::string> key_of(const CompiledModule& module, const std::string& kern
                       : version.effort == Effort::quick ? "quick"
                                                         : "optimized",
                       std::to_string(static_cast<unsigned>(version.form)),
-                      version.launches == Launches::usual ? "usual" : "any",
+                      version.launches == Launches::usual           ? "usual"
+                      : version.launches == Launches::whole_vectors ? "whole vectors"
+                                                                    : "any",
                       zeroed.local ? "zeroed local memory" : "",
                       zeroed.private_variables ? "zeroed variables" : "",
                       options::force_lanes() ? "lanes"

@@ -164,8 +164,9 @@ private:
     // Chooses the code for a launch, and counts the launch.
     [[nodiscard]] Choice choose(Entry& entry, const compiler::CodeVersion& version, const LaunchSizes* sizes)
         POLDER_REQUIRES(mutex_);
-    // Whether a launch of the kernel gets code for usual launches rather than for any. Not when both would be made.
-    [[nodiscard]] bool wants_usual(const Entry& entry, const LaunchSizes* sizes) const POLDER_REQUIRES(mutex_);
+    // For which launches a launch of the kernel gets code: for usual ones rather than for any, but not when both would be made.
+    [[nodiscard]] compiler::Launches wanted_launches(const Entry& entry, const LaunchSizes* sizes) const
+        POLDER_REQUIRES(mutex_);
     [[nodiscard]] bool wants_special(Entry& entry, const compiler::CodeVersion& version, uint64_t items)
         POLDER_REQUIRES(mutex_);
     // `version`, for usual launches alone if it is for images and any groups, the launch is likely usual, and there is no such code, which would not suit it.
@@ -185,9 +186,13 @@ private:
     // Whether the kernel can have code for usual launches: where its code does not depend on groups anyway. Without images, such code is foreseen.
     [[nodiscard]] bool may_be_usual(const compiler::KernelInfo& info) const;
     [[nodiscard]] bool has_usual_code(const compiler::KernelInfo& info) const;
-    [[nodiscard]] static bool is_likely_usual(const LaunchSizes& sizes);
+    // The launches to which one with these sizes belongs, whose kernel has no code yet.
+    [[nodiscard]] static compiler::Launches likely_launches(const LaunchSizes& sizes);
     [[nodiscard]] static compiler::CodeVersion usual_version(std::vector<compiler::KnownArgument> known = {});
-    [[nodiscard]] Result<const LoadedCode*> make_usual(const compiler::KernelInfo& info);
+    [[nodiscard]] static compiler::CodeVersion version_for(compiler::Launches launches);
+    // Whether code for usual launches has been begun, for whichever of them.
+    [[nodiscard]] bool has_begun_usual(const compiler::KernelInfo& info) const;
+    [[nodiscard]] Result<const LoadedCode*> make_usual(const compiler::KernelInfo& info, compiler::Launches launches);
     [[nodiscard]] Result<const LoadedCode*> special_kernel(const compiler::KernelInfo& info,
                                                            compiler::CodeVersion version);
     // Compiles and loads at first request, without a lock.

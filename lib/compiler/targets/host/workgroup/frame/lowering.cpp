@@ -362,7 +362,7 @@ llvm::Expected<LoweredKernel> lower_kernel(llvm::Function& kernel, const WorkGro
     Frame frame(*function, *prologue, options.local_size ? options.local_size : required_local_size(kernel),
                 options.ends, sub_group_size(kernel, options), has_usual_launches(kernel));
     if (frame.are_launches_usual())
-        function->addFnAttr(usual_launches_attribute);
+        function->addFnAttr(kernel.getFnAttribute(usual_launches_attribute));
 
     llvm::SmallVector<llvm::Value*> arguments;
     for (llvm::Argument& parameter : kernel.args())

@@ -49,7 +49,8 @@ void promise_whole_rows(LoweredKernel& kernel) {
         computed != nullptr ? std::next(computed->getIterator()) : kernel.prologue->getTerminator()->getIterator());
     row->replaceUsesWithIf(mask, [&](const llvm::Use& use) { return use.getUser() != mask; });
     const auto has_ids = [&](unsigned dimension) { return has_local_id(*function.getParent(), dimension); };
-    if (!has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))
+    const bool are_vectors = function.getFnAttribute(usual_launches_attribute).getValueAsString() == of_whole_vectors;
+    if (!are_vectors && !has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))
         mask->setMetadata(row_tag, llvm::MDNode::get(function.getContext(), {}));
     row = mask;
 }

@@ -15,6 +15,8 @@ struct LoweredKernel;
 
 // Of a kernel that will only be launched so, and then of its work-group function.
 inline constexpr const char* usual_launches_attribute = "polder-usual-launches";
+// Its value for Launches::whole_vectors; else it is empty.
+inline constexpr const char* of_whole_vectors = "whole-vectors";
 [[nodiscard]] bool has_usual_launches(const llvm::Function& function);
 
 // The end of usual global ids.
@@ -23,7 +25,7 @@ inline constexpr uint64_t usual_ids_end = uint64_t{1} << 28;
 // Promises that the rows of a kernel with usual launches, in the dimension of the innermost loop, are multiples of 16, which is one vector.
 void promise_whole_rows(LoweredKernel& kernel);
 // Where several vectors run at once: promises that the rows are multiples of 64, which is up to four vectors, unless the kernel has ids in other dimensions, too,
-// because its work-groups are often squares.
+// because its work-groups are often squares, or its launches are those of whole vectors.
 void promise_several_vectors(llvm::Function& function);
 // The number of which rows are multiples; 1 without a promise.
 [[nodiscard]] uint64_t row_multiple(llvm::Function& work_group_function);
