@@ -398,5 +398,34 @@ TEST(LikelySteps, RowsAndColumnsOfAFlatIndex_AreAskedFor) {
     }
 }
 
+// Neighbours who take turns, as in kernels that exchange numbers within a warp: no step that a check could confirm. Larger blocks have one.
+TEST(LikelySteps, OfNeighboursWhoTakeTurns_AreNotAskedFor) {
+    struct Place {
+        const char* text;
+        bool is_asked;
+        int (*of)(int item);
+    };
+    constexpr Place places[] = {{"(i & 28) | (i + 3 & 3)", false, [](int i) { return (i & 28) | ((i + 3) & 3); }},
+                                {"4 * i & 28", false, [](int i) { return 4 * i & 28; }},
+                                {"n + (i & ~7)", false, [](int i) { return 5 + (i & ~7); }},
+                                {"n + i & 1023", true, [](int i) { return (5 + i) & 1023; }}};
+    for (const Place& place : places) {
+        const std::string text = std::string("kernel void k(global const int* in, global int* out, int n) {\n"
+                                             "    int i = get_global_id(0);\n    out[i] = in[") +
+                                 place.text + "];\n}";
+        Compiled code(text, processor_with_512_bits);
+        ASSERT_EQ(code.prepare("k"), "");
+        EXPECT_EQ(matches_pattern(code, "together"), place.is_asked) << code.optimised();
+        Compiled program(text);
+        ASSERT_EQ(program.prepare("k"), "");
+        std::vector<int> in(1024), out(likely_items), expected(likely_items);
+        std::iota(in.begin(), in.end(), 9);
+        for (int i = 0; i < likely_items; ++i)
+            expected[static_cast<size_t>(i)] = in[static_cast<size_t>(place.of(i))];
+        program.run({1, {likely_items, 1, 1}, {likely_items, 1, 1}}, Arguments().add(in.data()).add(out.data()).add(5));
+        EXPECT_EQ(out, expected) << place.text;
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

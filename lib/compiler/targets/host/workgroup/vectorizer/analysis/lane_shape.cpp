@@ -167,14 +167,14 @@ LaneShape LaneShapes::of_sub_group(llvm::CallBase& call, const SubGroupOperation
 }
 
 // `value & mask`, where the mask keeps the lower 31 or more bits: LLVM writes a conversion to int and back like this. The preheader checks that
-// the value fits. As a guess, no other mask changes the step either, as in `2 * id - (id & (n - 1))` of sorting networks.
+// the value fits.
 LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (all_uniform(*this, op))
         return uniform;
     const LaneShape value = of(op.getOperand(0));
     const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(op.getOperand(1));
     if (is_guess())
-        return in_block(op).value_or(LaneShape::of_one_that_varies(value, of(op.getOperand(1))));
+        return in_block(op).value_or(step_under_mask(value, of(op.getOperand(1)), mask));
     if (value.kind == LaneShape::Kind::unknown)
         return {};
     if (!value.is_strided() || !mask)

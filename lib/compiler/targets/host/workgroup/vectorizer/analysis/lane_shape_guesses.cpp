@@ -16,10 +16,14 @@
 #include <cstdlib>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/Support/MathExtras.h>
 
 namespace polder::compiler::workgroup {
 
 namespace {
+
+constexpr int64_t neighbours = 16;
+constexpr int64_t step_max = int64_t{1} << 30;  // that a mask of bits is compared with
 
 llvm::Intrinsic::ID intrinsic_of(const llvm::Instruction& instruction) {
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
@@ -142,10 +146,22 @@ LaneShape LaneShapes::guessed(llvm::Instruction& instruction) const {
     }
 }
 
+// Of the bits in which neighbours differ, a constant mask keeps all, and so the step, or none, or it keeps parts of them, as in
+// `(id & 28) | (id + 3 & 3)`, where neighbours take turns. Other masks change no step, as in `2 * id - (id & (n - 1))` of sorting networks.
+LaneShape step_under_mask(const LaneShape& value, const LaneShape& mask, const llvm::ConstantInt* constant) {
+    if (constant == nullptr || !value.is_strided() || value.is_uniform() || std::abs(value.stride) > step_max)
+        return LaneShape::of_one_that_varies(value, mask);
+    const auto step = static_cast<uint64_t>(std::abs(value.stride));
+    const unsigned lowest = llvm::countr_zero(step), bits = llvm::Log2_64_Ceil(neighbours * step) - lowest;
+    if (lowest + bits > constant->getBitWidth())
+        return same_step(value);
+    const llvm::APInt kept = constant->getValue().extractBits(bits, lowest);
+    return kept.isAllOnes() ? same_step(value) : kept.isZero() ? uniform : varying;
+}
+
 // Where ids of one dimension count the elements of a picture, rows are quotients by its width and columns remainders. As a guess, neighbours
 // are in one row.
 LaneShape LaneShapes::divided(llvm::BinaryOperator& op) {
-    constexpr int64_t neighbours = 16;
     const LaneShape value = of(op.getOperand(0)), divisor = of(op.getOperand(1));
     if (value.kind == LaneShape::Kind::unknown || divisor.kind == LaneShape::Kind::unknown)
         return {};

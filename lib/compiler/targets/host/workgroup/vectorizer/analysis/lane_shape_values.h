@@ -10,4 +10,8 @@ inline constexpr LaneShape uniform = LaneShape::strided(0), varying = LaneShape:
 // Whether no operand is known to differ between lanes.
 [[nodiscard]] bool all_uniform(const LaneShapes& shapes, const llvm::Instruction& instruction);
 
+// As a guess, the shape of `value & mask`. `constant`: the mask's value; null when it is none.
+[[nodiscard]] LaneShape step_under_mask(const LaneShape& value, const LaneShape& mask,
+                                        const llvm::ConstantInt* constant);
+
 }  // namespace polder::compiler::workgroup
