@@ -205,6 +205,17 @@ bool has_only_loops_with_calls(const llvm::Function& function) {
     return has_call;
 }
 
+// Whether `function` has so many vectors made of single elements that the SLP vectorizer only loses time with them.
+bool collects_many_elements(const llvm::Function& function) {
+    const auto collects = [](const llvm::Instruction& instruction) {
+        const auto* const insertion = llvm::dyn_cast<llvm::InsertElementInst>(&instruction);
+        return insertion != nullptr && llvm::isa<llvm::InsertElementInst>(insertion->getOperand(0)) &&
+               insertion->getType()->getElementCount().getKnownMinValue() > OptimizationGate::written_elements_max;
+    };
+    return llvm::count_if(llvm::instructions(function), collects) >
+           static_cast<ptrdiff_t>(OptimizationGate::collected_elements_max);
+}
+
 size_t instructions_of(llvm::ArrayRef<const llvm::Function*> functions) {
     size_t instructions = 0;
     for (const llvm::Function* function : functions)
@@ -269,7 +280,7 @@ bool has_long_block(const llvm::Module& module) {
 }
 
 OptimizationGate::OptimizationGate(const llvm::Module& module, bool has_lanes)
-    : is_large_(module.getInstructionCount() > pairwise_instructions_max),
+    : has_lanes_(has_lanes), is_large_(module.getInstructionCount() > pairwise_instructions_max),
       is_long_for_lanes_(module.getInstructionCount() > joined_instructions_max),
       has_many_accesses_(has_many_accesses(module)), has_long_block_(has_long_block(module)),
       is_plain_(is_plain(module)),
@@ -289,6 +300,8 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Function& function) const {
+    if (has_lanes_ && pass == "SLPVectorizerPass" && collects_many_elements(function))
+        return false;
     return should_run(pass) && (pass != "LoopUnrollPass" || !has_only_loops_with_calls(function));
 }
 
