@@ -79,6 +79,18 @@ TEST(WideBuiltins, Exponentials_AreScaledByOneInstruction) {
     EXPECT_EQ(count, is_wide() ? 8U : 0U);
 }
 
+// One instruction for the mantissa, and one for the exponent (targets/host/instructions/number_parts.h).
+TEST(WideBuiltins, Logarithms_SplitNumbersByInstructions) {
+    const unsigned count =
+        count_in("kernel void k(global double* a, global float* b) { size_t i = get_global_id(0);"
+                 "a[i] = log(a[i]) + log2(a[i]) + log10(a[i]); b[i] = log(b[i]) + log2(b[i]) + log10(b[i]); }",
+                 [](const llvm::Instruction& instruction) {
+                     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+                     return call && call->getIntrinsicID() == llvm::Intrinsic::ldexp && call->hasApproxFunc();
+                 });
+    EXPECT_EQ(count, is_wide() ? 6U : 0U);
+}
+
 // libclc has a branch for each element.
 TEST(Shuffles, OfTwoVectors_HaveNoBranches) {
     for (const char* const types :
@@ -107,6 +119,23 @@ TEST(WideBuiltins, AreWhatHalvesCall) {
     ASSERT_TRUE(builtins && (*builtins)->link_into(*module));
     EXPECT_EQ(module->getFunction("_Z15polder_wide_expf") != nullptr, is_wide());
     EXPECT_EQ(module->getFunction("_Z3expf") == nullptr, is_wide());
+}
+
+// Halves need a shorter polynomial, and none of them is subnormal as a float.
+TEST(WideBuiltins, LogarithmsAndCubeRootsOfHalves_AreNotThoseOfFloats) {
+    for (const std::string name : {"3log", "4log2", "5log10", "4cbrt"}) {
+        llvm::LLVMContext context;
+        llvm::SMDiagnostic problem;
+        const std::string of_half = "_Z" + name + "Dh";
+        const auto module =
+            llvm::parseAssemblyString("declare half @" + of_half + "(half) define half @f(half %x) { %y = call half @" +
+                                          of_half + "(half %x) ret half %y }",
+                                      problem, context);
+        ASSERT_NE(module, nullptr) << problem.getMessage().str();
+        const auto builtins = Builtins::for_host();
+        ASSERT_TRUE(builtins && (*builtins)->link_into(*module));
+        EXPECT_EQ(module->getFunction(symbol_of(("_Z" + name + "f").c_str())), nullptr) << name;
+    }
 }
 
 // divide_by_estimates() replaces them in lanes.

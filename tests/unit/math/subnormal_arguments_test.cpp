@@ -25,7 +25,7 @@ constexpr std::array calls = {
     Call{"acosh(x + 2)", 0, 0}, Call{"cbrt(x)", 0, 0},     Call{"cosh(x)", 0, 0}, Call{"cospi(x)", 0, 0},
     Call{"erf(x)", 1, 1},       Call{"erfc(x)", 0, 0},     Call{"log(x)", 0, 0},  Call{"log2(x)", 0, 0},
     Call{"log10(x)", 0, 0},     Call{"rootn(x, 3)", 0, 0}, Call{"sinh(x)", 0, 0}, Call{"tanh(x)", 0, 0},
-    Call{"cos(x)", 0, 2},
+    Call{"cos(x)", 0, 2},       Call{"exp2(x)", 3, 5},
 };
 
 // How many such instructions the kernel executes.
