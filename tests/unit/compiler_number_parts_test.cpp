@@ -52,6 +52,52 @@ std::string of_floats(const std::string& name, const std::string& lanes, const s
            " %exponent, %mantissa\n  ret " + number + " %both\n}\n";
 }
 
+// logb of floats: the exponent of |x|, and choices for infinities, NaN and zeros, the second one by `zero`, its result and that of others.
+std::string logb_of_floats(const std::string& name, const std::string& zero, const std::string& results,
+                           const std::string& infinite = "%size") {
+    return "define <8 x float> @" + name +
+           "(<8 x float> %x, <8 x float> %y) {\n"
+           "  %size = call <8 x float> @llvm.fabs.v8f32(<8 x float> %x)\n"
+           "  %bits = bitcast <8 x float> %size to <8 x i32>\n"
+           "  %placed = or <8 x i32> %bits, splat (i32 1258291200)\n"
+           "  %large = bitcast <8 x i32> %placed to <8 x float>\n"
+           "  %normal = fadd afn <8 x float> %large, splat (float 0xC160000000000000)\n"
+           "  %small = fcmp olt <8 x float> %size, splat (float 0x3810000000000000)\n"
+           "  %usual = add <8 x i32> %bits, splat (i32 -1065353216)\n"
+           "  %raised = bitcast <8 x float> %normal to <8 x i32>\n"
+           "  %lowered = add <8 x i32> %raised, splat (i32 1979711488)\n"
+           "  %biased = select <8 x i1> %small, <8 x i32> %lowered, <8 x i32> %usual\n"
+           "  %whole = ashr <8 x i32> %biased, splat (i32 23)\n"
+           "  %exponent = sitofp <8 x i32> %whole to <8 x float>\n"
+           "  %finite = fcmp one <8 x float> %size, splat (float 0x7FF0000000000000)\n"
+           "  %number = select <8 x i1> %finite, <8 x float> %exponent, <8 x float> " +
+           infinite + "\n  %zero = fcmp " + zero +
+           " zeroinitializer\n"
+           "  %result = select <8 x i1> %zero, " +
+           results + "\n  ret <8 x float> %result\n}\n";
+}
+
+struct LogbCounts {
+    unsigned exponents = 0, choices = 0, sizes = 0;
+    bool operator==(const LogbCounts&) const = default;
+};
+
+std::map<std::string, LogbCounts> logb_split_for(const char* processor) {
+    const std::string negative = "<8 x float> splat (float 0xFFF0000000000000)", number = "<8 x float> %number";
+    const std::string all = logb_of_floats("usual", "oeq <8 x float> %x,", negative + ", " + number) +
+                            logb_of_floats("turned", "une <8 x float> %size,", number + ", " + negative) +
+                            logb_of_floats("other_zero", "oeq <8 x float> %x,", "<8 x float> %y, " + number) +
+                            logb_of_floats("of_another", "oeq <8 x float> %y,", negative + ", " + number) +
+                            logb_of_floats("other_infinity", "oeq <8 x float> %x,", negative + ", " + number, "%x") +
+                            logb_of_floats("nan_is_zero", "ueq <8 x float> %x,", negative + ", " + number);
+    return after_pass<LogbCounts>(all, processor, split_numbers_by_instructions,
+                                  [](LogbCounts& counts, const llvm::Instruction& instruction) {
+                                      counts.exponents += calls_intrinsic(instruction, "mask.getexp.p") ? 1 : 0;
+                                      counts.choices += llvm::isa<llvm::SelectInst>(instruction) ? 1 : 0;
+                                      counts.sizes += calls_intrinsic(instruction, "fabs") ? 1 : 0;
+                                  });
+}
+
 struct Counts {
     unsigned exponents = 0, mantissas = 0;  // vgetexp, vgetmant
     unsigned shifts = 0;
@@ -76,6 +122,17 @@ TEST(NumberParts, OfWholeVectors_AreInstructionsForEachRegister) {
     std::map<std::string, Counts> split = split_for("znver4");
     EXPECT_EQ(split["two_registers"], (Counts{2, 2, 0}));
     EXPECT_EQ(split["part"], (Counts{1, 1, 0}));
+}
+
+// The instruction gives what the choices do.
+TEST(NumberParts, OfLogb_NeedNoChoices) {
+    std::map<std::string, LogbCounts> split = logb_split_for("znver4");
+    for (const char* name : {"usual", "turned"})
+        EXPECT_EQ(split[name], (LogbCounts{1, 0, 0})) << name;
+    for (const char* name : {"other_zero", "of_another", "other_infinity", "nan_is_zero"})
+        EXPECT_EQ(split[name], (LogbCounts{1, 2, 1})) << name;
+    for (const auto& [name, counts] : logb_split_for("haswell"))
+        EXPECT_EQ(counts, (LogbCounts{0, 3, 1})) << name;
 }
 
 TEST(NumberParts, OfOtherCode_Stay) {

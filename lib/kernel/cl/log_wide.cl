@@ -1,4 +1,4 @@
-// Logarithms for processors with registers of 512 bits, without a division, below 1.4 ulp. builtins.h says when they replace those of
+// Logarithms and logb for processors with registers of 512 bits, without a division, below 1 ulp. builtins.h says when they replace those of
 // exp_log.inc.
 //
 // log(x) = k log(2) - log(c) + log(1 + r), r = c m - 1, for x = 2^k m, 1 <= m < 2. The first bits of m choose one of 16 intervals (floats: 32). The first one

@@ -13,6 +13,7 @@
 #include "targets/host/instructions/extremum_checks.h"
 #include "targets/host/instructions/fused_products.h"
 #include "targets/host/instructions/half_rounding.h"
+#include "targets/host/instructions/joined_elements.h"
 #include "targets/host/instructions/lane_addresses.h"
 #include "targets/host/instructions/lane_products.h"
 #include "targets/host/instructions/logarithm_limits.h"
@@ -159,6 +160,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         pass_masks_as_words(function, machine);
         if (options.is_optimized) {
             check_extrema(function);
+            join_elements_as_numbers(function);
             take_addresses_first(function);
             pair_iterations(function, target);
             align_short_loops(function);

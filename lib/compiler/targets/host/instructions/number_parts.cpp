@@ -1,3 +1,5 @@
+// logb is the same instruction without any choice: it gives -infinity for 0, and infinities and NaN as |x|.
+//
 // The integer exponent is a shift of bits, which are chosen between those of x and those of a subnormal x as a normal number. The sum that makes the latter has
 // the flag `afn`: x is positive and finite, or the result has no effect.
 #include "number_parts.h"
@@ -79,6 +81,57 @@ llvm::Value* number_of_exponent(llvm::Value* integer) {
     return matches ? x : nullptr;
 }
 
+// The arms of a choice by whether x, or |x|, is a limit or below it; nothing when the choice is another one.
+struct Arms {
+    llvm::Value *when_true = nullptr, *when_false = nullptr;
+};
+
+llvm::Value* without_sign(llvm::Value* x) {
+    llvm::Value* signed_x = x;
+    match(x, m_FAbs(m_Value(signed_x)));
+    return signed_x;
+}
+
+Arms arms_of(llvm::Value* choice, const llvm::Value* x, llvm::ArrayRef<llvm::CmpInst::Predicate> predicates,
+             const llvm::APFloat& limit) {
+    llvm::Value *condition = nullptr, *compared = nullptr;
+    Arms arms;
+    llvm::CmpPredicate predicate;
+    const llvm::APFloat* number = nullptr;
+    if (!match(choice, m_Select(m_Value(condition), m_Value(arms.when_true), m_Value(arms.when_false))) ||
+        !match(condition, m_FCmp(predicate, m_Value(compared), m_APFloat(number))) || without_sign(compared) != x ||
+        !number->bitwiseIsEqual(limit))
+        return {};
+    if (llvm::is_contained(predicates, llvm::CmpInst::getInversePredicate(predicate)))
+        std::swap(arms.when_true, arms.when_false);
+    else if (!llvm::is_contained(predicates, static_cast<llvm::CmpInst::Predicate>(predicate)))
+        return {};
+    return arms;
+}
+
+// x, when the choice is logb(x): -infinity for 0, the exponent of |x| for finite ones, else |x|.
+llvm::Value* number_of_logb(llvm::Instruction& choice) {
+    llvm::Value *zero_condition = nullptr, *zero_compared = nullptr;
+    if (!match(&choice, m_Select(m_Value(zero_condition), m_Value(), m_Value())) ||
+        !match(zero_condition, m_FCmp(m_Value(zero_compared), m_AnyZeroFP())))
+        return nullptr;
+    llvm::Value* const x = without_sign(zero_compared);
+    const llvm::fltSemantics& semantics = x->getType()->getScalarType()->getFltSemantics();
+    const Arms zero = arms_of(&choice, x, {llvm::CmpInst::FCMP_OEQ}, llvm::APFloat::getZero(semantics));
+    const llvm::APFloat* at_zero = nullptr;
+    if (zero.when_true == nullptr || !match(zero.when_true, m_APFloat(at_zero)) || !at_zero->isInfinity() ||
+        !at_zero->isNegative())
+        return nullptr;
+    const Arms finite = arms_of(zero.when_false, x, {llvm::CmpInst::FCMP_OLT, llvm::CmpInst::FCMP_ONE},
+                                llvm::APFloat::getInf(semantics));
+    llvm::Value* integer = nullptr;
+    if (finite.when_true == nullptr || !match(finite.when_false, m_FAbs(m_Specific(x))) ||
+        !match(finite.when_true, m_SIToFP(m_Value(integer))))
+        return nullptr;
+    llvm::Value* const size = number_of_exponent(integer);
+    return size != nullptr && size != x && without_sign(size) == x ? x : nullptr;
+}
+
 llvm::Value* exponent_of(llvm::IRBuilder<>& at, llvm::Value& x) {
     llvm::SmallVector<llvm::Value*> arguments{&x, llvm::PoisonValue::get(x.getType()), mask_of_all(at, *x.getType())};
     if (x.getType()->getPrimitiveSizeInBits() == 512)
@@ -95,8 +148,17 @@ llvm::Value* mantissa_of(llvm::IRBuilder<>& at, llvm::Value& x) {
     return at.CreateIntrinsic(intrinsic_for(*x.getType(), mantissa), arguments);
 }
 
-// What replaces the instruction; null when it is neither an exponent nor a mantissa.
-llvm::Value* by_instruction(llvm::Instruction& instruction) {
+// What replaces the instruction; null when it is not logb.
+llvm::Value* logb_by_instruction(llvm::Instruction& instruction) {
+    llvm::Value* const x = number_of_logb(instruction);
+    if (x == nullptr)
+        return nullptr;
+    llvm::IRBuilder<> at(&instruction);
+    return in_registers(at, {x}, [&](auto operands) { return exponent_of(at, *operands[0]); });
+}
+
+// The same for what is neither an exponent nor a mantissa.
+llvm::Value* part_by_instruction(llvm::Instruction& instruction) {
     llvm::Value *integer = nullptr, *scaled = nullptr;
     const bool is_exponent = match(&instruction, m_SIToFP(m_Value(integer)));
     const bool is_mantissa =
@@ -118,16 +180,19 @@ llvm::Value* by_instruction(llvm::Instruction& instruction) {
 void split_numbers_by_instructions(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || !machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl"))
         return;
-    llvm::SmallVector<llvm::Instruction*> replaced;
-    for (llvm::Instruction& instruction : llvm::instructions(function)) {
-        llvm::Value* const made = fills_registers(*instruction.getType()) ? by_instruction(instruction) : nullptr;
-        if (made == nullptr)
-            continue;
-        instruction.replaceAllUsesWith(made);
-        replaced.push_back(&instruction);
+    // logb first, because its exponent is one of those.
+    for (const auto replacement : {logb_by_instruction, part_by_instruction}) {
+        llvm::SmallVector<llvm::Instruction*> replaced;
+        for (llvm::Instruction& instruction : llvm::instructions(function)) {
+            llvm::Value* const made = fills_registers(*instruction.getType()) ? replacement(instruction) : nullptr;
+            if (made == nullptr)
+                continue;
+            instruction.replaceAllUsesWith(made);
+            replaced.push_back(&instruction);
+        }
+        for (llvm::Instruction* const instruction : replaced)
+            llvm::RecursivelyDeleteTriviallyDeadInstructions(instruction);
     }
-    for (llvm::Instruction* const instruction : replaced)
-        llvm::RecursivelyDeleteTriviallyDeadInstructions(instruction);
 }
 
 }  // namespace polder::compiler

@@ -1,5 +1,7 @@
 // Exponents and mantissas of positive numbers, for processors with AVX-512: one instruction each (vgetexp, vgetmant), which knows subnormal numbers.
 //
+// logb(x) is that of the exponent alone.
+//
 // The library has them as operations on bits and LLVM's ldexp: polder_exponent(x) and polder_mantissa(x) of lib/kernel/cl/wide_core.inc, as
 // polder-retarget-builtins writes them.
 #pragma once
