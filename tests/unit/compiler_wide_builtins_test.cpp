@@ -126,11 +126,10 @@ TEST(WideBuiltins, LogarithmsAndCubeRootsOfHalves_AreNotThoseOfFloats) {
     for (const std::string name : {"3log", "4log2", "5log10", "4cbrt"}) {
         llvm::LLVMContext context;
         llvm::SMDiagnostic problem;
-        const std::string of_half = "_Z" + name + "Dh";
-        const auto module =
-            llvm::parseAssemblyString("declare half @" + of_half + "(half) define half @f(half %x) { %y = call half @" +
-                                          of_half + "(half %x) ret half %y }",
-                                      problem, context);
+        const std::string of_half = "half @_Z" + name + "Dh(half";
+        std::string text = "declare " + of_half;
+        text.append(") define half @f(half %x) { %y = call ").append(of_half).append(" %x) ret half %y }");
+        const auto module = llvm::parseAssemblyString(text, problem, context);
         ASSERT_NE(module, nullptr) << problem.getMessage().str();
         const auto builtins = Builtins::for_host();
         ASSERT_TRUE(builtins && (*builtins)->link_into(*module));

@@ -9,22 +9,22 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Support/Alignment.h>
 #include <llvm/Transforms/Utils/Local.h>
-#include <optional>
 
 namespace polder::compiler {
 namespace {
 
-std::optional<llvm::Instruction::BinaryOps> joining_operation(const llvm::IntrinsicInst& joined) {
+// BinaryOpsEnd for another instruction.
+llvm::Instruction::BinaryOps joining_operation(const llvm::IntrinsicInst& joined) {
     switch (joined.getIntrinsicID()) {
     case llvm::Intrinsic::vector_reduce_or: return llvm::Instruction::Or;
     case llvm::Intrinsic::vector_reduce_and: return llvm::Instruction::And;
-    default: return std::nullopt;
+    default: return llvm::Instruction::BinaryOpsEnd;
     }
 }
 
 // Of whole bytes, so that a vector's elements can be loaded one by one.
 bool joins_three(const llvm::IntrinsicInst& joined) {
-    if (!joining_operation(joined))
+    if (joining_operation(joined) == llvm::Instruction::BinaryOpsEnd)
         return false;
     const auto* const type = llvm::cast<llvm::VectorType>(joined.getArgOperand(0)->getType());
     const llvm::DataLayout& layout = joined.getDataLayout();
@@ -67,7 +67,7 @@ llvm::Value* element_of(llvm::Value& vector, unsigned place, llvm::IRBuilder<>& 
 void join_as_numbers(llvm::IntrinsicInst& joined) {
     llvm::IRBuilder<> at(&joined);
     llvm::Value& vector = *joined.getArgOperand(0);
-    const llvm::Instruction::BinaryOps operation = *joining_operation(joined);
+    const llvm::Instruction::BinaryOps operation = joining_operation(joined);
     llvm::Value* const first = at.CreateBinOp(operation, element_of(vector, 0, at), element_of(vector, 1, at));
     joined.replaceAllUsesWith(at.CreateBinOp(operation, first, element_of(vector, 2, at)));
     llvm::RecursivelyDeleteTriviallyDeadInstructions(&joined);
