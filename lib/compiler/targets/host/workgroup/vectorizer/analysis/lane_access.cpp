@@ -155,6 +155,12 @@ bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
     return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);
 }
 
+bool LaneAccesses::are_bytes_of_word(llvm::Type& element, size_t elements) const {
+    constexpr unsigned byte_bits = 8, word_bytes = 4;
+    return elements == 3 && element.isIntegerTy(byte_bits) && lanes_ >= lane_structure_max &&
+           has_gather(*llvm::Type::getInt32Ty(element.getContext()), llvm::Align(word_bytes));
+}
+
 bool LaneAccesses::is_stored_apart(llvm::StoreInst& store) {
     const std::optional<LaneAccess> access = of(store);
     return !access || (access->step > 1 && !access->is_whole_group());

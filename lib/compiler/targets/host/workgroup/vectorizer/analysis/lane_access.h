@@ -79,9 +79,11 @@ public:
         return store ? number_with(*store, lanes).size() : 1;
     }
     // Whether each lane loads this number of elements of a structure at once.
-    [[nodiscard]] bool is_loaded_at_once(const llvm::Type& element, size_t elements) const {
-        return workgroup::is_loaded_at_once(element, elements, lanes_);
+    [[nodiscard]] bool is_loaded_at_once(llvm::Type& element, size_t elements) const {
+        return workgroup::is_loaded_at_once(element, elements, lanes_) || are_bytes_of_word(element, elements);
     }
+    // Whether a lane's elements are three bytes that are loaded with one beside them, as a word: where the processor gathers words.
+    [[nodiscard]] bool are_bytes_of_word(llvm::Type& element, size_t elements) const;
     // The likely shape of a value.
     [[nodiscard]] LaneShape guess_of(const llvm::Value& value) const { return guesses_.of(&value); }
     // Whether the processor has an instruction that gathers such elements.

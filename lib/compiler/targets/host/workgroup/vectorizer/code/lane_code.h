@@ -147,6 +147,7 @@ private:
                                                                         llvm::Align align, llvm::Value* address,
                                                                         int64_t distance, llvm::Value* mask,
                                                                         bool are_extended);
+    llvm::Value* load_words_of_three_bytes(llvm::Value* address, int64_t distance, llvm::Value* mask);
     // Whether a lane's `group`, by address, is a structure of four elements that is loaded at once.
     [[nodiscard]] bool is_whole_structure(llvm::LoadInst& load, const LaneAccess& access,
                                           llvm::ArrayRef<llvm::Instruction*> group);

@@ -1,6 +1,7 @@
 // Loads of structures: where lanes load elements side by side, each lane's are one load. The lanes' structures are then divided into vectors, one for
 // each element, by exchanges of elements in registers.
 #include "lane_code.h"
+#include "one_by_one.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_access.h"
 
 #include <llvm/Analysis/VectorUtils.h>
@@ -128,11 +129,31 @@ LaneCode::load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instructio
     return values;
 }
 
+// For each lane a word whose lower three bytes are those beyond `address`. The word begins at an even address, with the first of the bytes or the one before it,
+// so it is in no page that the three bytes are not in: a word from an even address is in two pages when its middle is the end of the first one.
+llvm::Value* LaneCode::load_words_of_three_bytes(llvm::Value* address, int64_t distance, llvm::Value* mask) {
+    llvm::Type& word = *builder_.getInt32Ty();
+    const llvm::Align align(2);
+    llvm::Value* const places =
+        builder_.CreateGEP(builder_.getInt8Ty(), vector(address), builder_.getInt64(static_cast<uint64_t>(distance)));
+    auto* const numbers = llvm::cast<llvm::VectorType>(wide(builder_.getInt64Ty()));
+    llvm::Value* const even = builder_.CreateIntrinsic(llvm::Intrinsic::ptrmask, {places->getType(), numbers},
+                                                       {places, llvm::ConstantInt::get(numbers, ~uint64_t{1})});
+    llvm::Value* const words = mask || width_ > accessed_one_by_one_max
+                                   ? builder_.CreateMaskedGather(wide(&word), even, align, mask ? mask : all_lanes())
+                                   : load_one_by_one(builder_, word, each_of(builder_, *even), align);
+    llvm::Value* const odd =
+        builder_.CreateAnd(builder_.CreateTrunc(builder_.CreatePtrToInt(places, numbers), wide(&word)), uint64_t{1});
+    return builder_.CreateLShr(words, builder_.CreateShl(odd, uint64_t{3}));
+}
+
 llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::load_structures(llvm::Type& type, size_t count,
                                                                               llvm::Align align, llvm::Value* address,
                                                                               int64_t distance, llvm::Value* mask,
                                                                               bool are_extended) {
     const auto elements = static_cast<unsigned>(count);
+    if (accesses_.are_bytes_of_word(type, count))
+        return bits_of(load_words_of_three_bytes(address, distance, mask), type, elements);
     // A vector of three words is two loads, and a lane's words are put together one by one: two words as one number and a third are faster.
     constexpr unsigned word = 32;
     if (elements == 3 && type.getPrimitiveSizeInBits() == word) {

@@ -143,7 +143,7 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
         if (const size_t elements = accesses.structure_of(*load).size();
             accesses.is_loaded_at_once(*load->getType(), elements))
-            return cost_of_structure_element(elements, width) *
+            return cost_of_structure_element(*load->getType(), elements, width) *
                    (apart.is_left_one_by_one(*load) ? structure_of_some_lanes : 1);
     if (llvm::getLoadStoreType(&instruction)->isVectorTy() &&
         (!access || (llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group())))
@@ -377,11 +377,12 @@ double cost_of_access(LanePlaces places, unsigned lanes) {
     return places == LanePlaces::apart ? cost_of_access_apart(lanes, false) : 1;
 }
 
-double cost_of_structure_element(size_t elements, unsigned lanes) {
-    // No instruction loads three elements: there are two loads, and their results are combined. In the first cache that costs 6 at most, but a 3 x 3 filter
+double cost_of_structure_element(const llvm::Type& element, size_t elements, unsigned lanes) {
+    // Three bytes are a word. No instruction loads three elements: there are two loads, and their results are combined. In the first cache that costs 6 at most, but a 3 x 3 filter
     // whose lanes are in different rows took 1.4 times as long with lanes (Zen 4).
     constexpr double structure_per_lane = 4, three_per_lane = 10;
-    return (elements == 3 ? three_per_lane : structure_per_lane) * lanes / static_cast<double>(elements);
+    return (elements == 3 && !element.isIntegerTy(8) ? three_per_lane : structure_per_lane) * lanes /
+           static_cast<double>(elements);
 }
 
 double weight_of_block(unsigned depth) {

@@ -17,7 +17,7 @@ enum class LanePlaces : uint8_t { same, consecutive, apart };
 [[nodiscard]] double cost_of_access(LanePlaces places, unsigned lanes);
 
 // The cost of one load of all lanes, where each lane loads a structure of `elements` elements at once and the load is one of these elements.
-[[nodiscard]] double cost_of_structure_element(size_t elements, unsigned lanes);
+[[nodiscard]] double cost_of_structure_element(const llvm::Type& element, size_t elements, unsigned lanes);
 
 // How often a block inside of `depth` loops is assumed to run.
 [[nodiscard]] double weight_of_block(unsigned depth);

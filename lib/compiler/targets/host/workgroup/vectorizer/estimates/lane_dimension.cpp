@@ -336,7 +336,7 @@ double cost_of_access(llvm::Instruction& access, const Steps& steps, const Block
     if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
         if (const size_t elements = block.structure_of(*load).size();
             is_loaded_at_once(*load->getType(), elements, lanes))
-            return distance * cost_of_structure_element(elements, lanes);
+            return distance * cost_of_structure_element(*load->getType(), elements, lanes);
     return distance * cost_of_access(places, lanes);
 }
 

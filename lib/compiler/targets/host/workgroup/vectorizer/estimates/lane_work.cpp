@@ -127,7 +127,7 @@ private:
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
             if (const size_t elements = accesses_.structure_of(*load).size();
                 accesses_.is_loaded_at_once(type, elements))
-                return cost_of_structure_element(elements, lanes_) / 2;
+                return cost_of_structure_element(type, elements, lanes_) / 2;
         const bool is_a_few_apart = shapes_.of(llvm::getLoadStorePointerOperand(&instruction)).is_strided();
         return (is_a_few_apart ? a_few_apart_ : apart_).of(instruction, lanes_) /
                static_cast<double>(accesses_.elements_stored_with(

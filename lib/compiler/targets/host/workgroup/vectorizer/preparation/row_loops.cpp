@@ -53,7 +53,8 @@ public:
                 const double weight = weight_of_block(loop->getLoopDepth() - plan_.loop->getLoopDepth());
                 for (const llvm::Instruction& one : *loop->getHeader())
                     if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&one); load && row_loads_.contains(load))
-                        all += weight * (apart.of(one, width) - cost_of_structure_element(iterations_at_once, width));
+                        all += weight * (apart.of(one, width) -
+                                         cost_of_structure_element(*one.getType(), iterations_at_once, width));
             }
         return all / width;
     }
