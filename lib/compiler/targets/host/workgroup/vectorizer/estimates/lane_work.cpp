@@ -175,7 +175,9 @@ LaneWork work_of_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAcces
             continue;
         const double weight =
             arms.part_of(*block) * weight_of_block(plan.loops->getLoopDepth(block) - plan.loop->getLoopDepth());
-        double its = 0;
+        // The masks of both ways, a question whether any lane takes one, and values chosen where they meet: as many instructions for few lanes as for many.
+        constexpr double divergent_branch = 4;
+        double its = plan.divergent.contains(block) ? divergent_branch : 0;
         for (llvm::Instruction& instruction : *block)
             its += work.of(instruction);
         all += weight * std::max(its, work.least_of_iteration(*block));
