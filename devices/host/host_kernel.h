@@ -28,12 +28,13 @@ public:
 
     // Moving average of nanoseconds for one work-item on one thread; 0 before the first launch.
     [[nodiscard]] float item_ns() const { return item_ns_.load(std::memory_order_relaxed); }
-    void learn(float item_ns) const {
-        const float before = item_ns_.load(std::memory_order_relaxed);
-        // Threads that launch the same kernel share this cache line, so the estimate is written only when it changes by 1/8 or more.
-        if (before == 0 || item_ns < 0.875f * before || item_ns > 1.125f * before)
-            item_ns_.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
+    void learn(float item_ns) const { add_to(item_ns_, item_ns); }
+    // The same in pieces of two forms of the code, without the time that other programs took; before the first piece: item_ns.
+    [[nodiscard]] float item_ns_in_pieces() const {
+        const float measured = item_ns_in_pieces_.load(std::memory_order_relaxed);
+        return measured == 0 ? item_ns() : measured;
     }
+    void learn_in_pieces(float item_ns) const { add_to(item_ns_in_pieces_, item_ns); }
 
     // Whether the time of this launch is to be measured, of launches that are not measured otherwise: of short ones, one of several.
     [[nodiscard]] bool times_this() const {
@@ -54,7 +55,14 @@ public:
     mutable LaunchWidth width;
 
 private:
-    mutable std::atomic<float> item_ns_{0};
+    static void add_to(std::atomic<float>& average, float item_ns) {
+        const float before = average.load(std::memory_order_relaxed);
+        // Threads that launch the same kernel share this cache line, so the estimate is written only when it changes by 1/8 or more.
+        if (before == 0 || item_ns < 0.875f * before || item_ns > 1.125f * before)
+            average.store(before == 0 ? item_ns : 0.75f * before + 0.25f * item_ns, std::memory_order_relaxed);
+    }
+
+    mutable std::atomic<float> item_ns_{0}, item_ns_in_pieces_{0};
     mutable std::atomic<uint32_t> launches_{0}, times_every_{1};
 };
 

@@ -67,13 +67,23 @@ uint64_t ns_of_groups(const LaunchRecord& launch, const driver::HostCode& code, 
     return now_ns() - began_ns;
 }
 
+uint64_t work_ns_of_groups(const LaunchRecord& launch, const driver::HostCode& code, UnitRange groups,
+                           Workspace& workspace) {
+    const uint64_t began_ns = work_ns();
+    run_groups(launch, code, groups, workspace);
+    return work_ns() - began_ns;
+}
+
+uint64_t groups_of_piece(const LaunchRecord& launch) {
+    return groups_in(piece_ns, launch.kernel->item_ns_in_pieces() * static_cast<float>(launch.items_per_group));
+}
+
 // Executes pairs of pieces with as many groups, each pair in both forms.
-void run_in_turns(const LaunchRecord& launch, UnitRange groups, Workspace& workspace, float group_ns) {
+void run_in_turns(const LaunchRecord& launch, UnitRange groups, Workspace& workspace) {
     using First = CodeContest::First;
     CodeContest& contest = launch.kernel->contest;
-    const uint64_t step = groups_in(piece_ns, group_ns);
     for (uint64_t begin = groups.begin; begin < groups.end;) {
-        const uint64_t piece = std::min(step, (groups.end - begin) / 2);
+        const uint64_t piece = std::min(groups_of_piece(launch), (groups.end - begin) / 2);
         if (piece == 0) {
             run_groups(launch, *launch.code, {begin, groups.end}, workspace);
             return;
@@ -82,17 +92,20 @@ void run_in_turns(const LaunchRecord& launch, UnitRange groups, Workspace& works
         const bool is_code_first = first == First::current;
         const UnitRange halves[] = {{begin, begin + piece}, {begin + piece, begin + 2 * piece}};
         const uint64_t before =
-            ns_of_groups(launch, is_code_first ? *launch.code : *launch.rival, halves[0], workspace);
-        const uint64_t after = ns_of_groups(launch, is_code_first ? *launch.rival : *launch.code, halves[1], workspace);
+            work_ns_of_groups(launch, is_code_first ? *launch.code : *launch.rival, halves[0], workspace);
+        const uint64_t after =
+            work_ns_of_groups(launch, is_code_first ? *launch.rival : *launch.code, halves[1], workspace);
         contest.add({launch.code, launch.rival}, first, is_code_first ? before : after, is_code_first ? after : before);
+        launch.kernel->learn_in_pieces(static_cast<float>(before + after) /
+                                       static_cast<float>(2 * piece * launch.items_per_group));
         begin += 2 * piece;
     }
 }
 
 // Executes the groups that a thread has taken.
-void run_share(const LaunchRecord& launch, UnitRange groups, Workspace& workspace, float group_ns) {
+void run_share(const LaunchRecord& launch, UnitRange groups, Workspace& workspace) {
     if (launch.rival != nullptr) [[unlikely]]
-        run_in_turns(launch, groups, workspace, group_ns);
+        run_in_turns(launch, groups, workspace);
     else
         run_groups(launch, *launch.code, groups, workspace);
 }
@@ -110,10 +123,16 @@ void report_work(const LaunchRecord& launch, uint64_t ns) {
 // Executes a launch of one group, or on a device with one thread. Reading the clock takes as long as a small group, so few launches are measured.
 void run_here(const LaunchRecord& launch, Workspace& workspace) {
     const UnitRange all{0, launch.group_count};
-    if (launch.kernel->times_this()) [[unlikely]]
-        launch.kernel->took(ns_of_groups(launch, *launch.code, all, workspace));
-    else
+    if (launch.kernel->times_this()) [[unlikely]] {
+        const uint64_t ns = ns_of_groups(launch, *launch.code, all, workspace);
+        // How many groups are a piece, once there is another form.
+        if (launch.group_count > 1)
+            launch.kernel->learn(static_cast<float>(ns) /
+                                 static_cast<float>(launch.group_count * launch.items_per_group));
+        launch.kernel->took(ns);
+    } else {
         run_groups(launch, *launch.code, all, workspace);
+    }
 }
 
 // Executes groups on this thread as long as that is faster than waking other threads. Returns how many it has executed.
@@ -136,17 +155,16 @@ uint64_t run_alone(LaunchRecord& launch, Workspace& workspace, float group_ns) {
 // A launch on several threads, and the sum of the time that they spent in it.
 struct SharedLaunch {
     LaunchRecord& launch;
-    float group_ns = 0;
     std::atomic<uint64_t> thread_ns{0};
 };
 
 void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Workspace& workspace, float group_ns) {
-    SharedLaunch shared{launch, group_ns};
+    SharedLaunch shared{launch};
     const uint64_t count = launch.group_count - first;
     const auto run = [](void* context, UnitRange groups, Workspace& own) {
         auto& all = *static_cast<SharedLaunch*>(context);
         const uint64_t began_ns = now_ns();
-        run_share(all.launch, groups, own, all.group_ns);
+        run_share(all.launch, groups, own);
         all.thread_ns.fetch_add(now_ns() - began_ns, std::memory_order_relaxed);
     };
     const auto prepare_shared = [](void* context, Workspace& own) {
@@ -157,7 +175,7 @@ void run_together(LaunchRecord& launch, uint64_t first, WorkerPool& pool, Worksp
     const uint64_t began_ns = width.is_observed ? now_ns() : 0;
     // A chunk in two forms has a piece for each.
     const uint64_t chunk_min = group_ns == 0             ? 1
-                               : launch.rival != nullptr ? 2 * groups_in(piece_ns, group_ns)
+                               : launch.rival != nullptr ? 2 * groups_of_piece(launch)
                                                          : groups_in(chunk_ns, group_ns);
     ParallelTask task({.units = {first, launch.group_count},
                        .chunk_min = std::min(chunk_min, std::max<uint64_t>(2, count / (uint64_t{2} * width.threads))),
@@ -245,9 +263,11 @@ Status execute_code(LaunchRecord& launch, WorkerPool& pool, Workspace& workspace
         return execute_code(launch, pool, workspace);
     launch.code = &contest.whole(turn, launch.group_count);
     launch.rival = nullptr;
-    const uint64_t began_ns = now_ns();
+    // The work of one thread is the time of the launch, without that of other programs.
+    const auto clock = pool.width() == 1 ? work_ns : now_ns;
+    const uint64_t began_ns = clock();
     const Status status = execute_code(launch, pool, workspace);
-    contest.add_whole(turn, *launch.code, launch.group_count, now_ns() - began_ns);
+    contest.add_whole(turn, *launch.code, launch.group_count, clock() - began_ns);
     return status;
 }
 

@@ -1,9 +1,13 @@
 // Which form of a kernel's code CodeContest keeps, with made-up times of whole launches; and launches of a queue.
 #include "code_contests.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <host/host_kernel.h>
 #include <host/host_queue.h>
+#include <thread>
 
 namespace polder::devices {
 namespace {
@@ -184,6 +188,76 @@ TEST(FormsInQueues, AreMeasuredByLaunchesThatWaitedLongInAQueue) {
         queue.wait(last.value);
     }
     EXPECT_TRUE(forms.times.contains(0));
+}
+
+// Which form has executed each group of a launch.
+enum class Executed : uint8_t { none, planned, other };
+constexpr size_t groups_of_launch = 4096;
+std::array<Executed, groups_of_launch> executed_in;
+
+void spin(int iterations) {
+    static std::atomic<int> last{0};
+    for (int i = 0; i < iterations; ++i)
+        last.store(i, std::memory_order_relaxed);
+}
+
+// About a microsecond.
+template <Executed form>
+void work_for_long(const std::byte*, const LaunchContext*, const uint64_t* group, std::byte*, std::byte*) {
+    executed_in[group[0]] = form;
+    spin(form == Executed::planned ? 1000 : 800);
+}
+
+// Launches a kernel, which has another form, until the forms have been measured in `launches_max` launches at most.
+template <class AfterLaunch>
+void launch_on_one_thread(WorkGroupFunction planned, const driver::HostCode& other, size_t groups, int launches_max,
+                          AfterLaunch after_launch) {
+    WorkerPool pool({.thread_name = "test", .places = {{0, 0}}});
+    HostKernel kernel(code_of(planned));
+    auto offered = std::make_unique<Forms>(std::vector<const driver::HostCode*>{&other}, 1 * ms);
+    const Forms& forms = *offered;
+    kernel.offer(std::move(offered));
+    HostQueue queue(pool, {});
+    driver::LaunchOperation operation;
+    operation.kernel = &kernel;
+    operation.global_size[0] = groups;
+    for (int i = 0; i < launches_max && forms.times.empty(); ++i) {
+        queue.wait(queue.launch(operation, {}).value);
+        after_launch();
+    }
+    EXPECT_TRUE(forms.times.contains(0));
+    EXPECT_EQ(forms.best, 0U);
+}
+
+// A thread that is alone does not share its launches in chunks, and has to know nevertheless how many groups are a piece.
+TEST(FormsInQueues, OfOneThread_AreMeasuredInShortPieces) {
+    const driver::HostCode other = code_of(work_for_long<Executed::other>);
+    size_t longest = 0;
+    launch_on_one_thread(work_for_long<Executed::planned>, other, groups_of_launch, 500, [&] {
+        if (std::ranges::find(executed_in, Executed::other) == executed_in.end() ||
+            std::ranges::find(executed_in, Executed::planned) == executed_in.end())
+            return;
+        for (size_t begin = 0, end = 0; begin < groups_of_launch; begin = end) {
+            while (end < groups_of_launch && executed_in[end] == executed_in[begin])
+                ++end;
+            if (executed_in[begin] == Executed::other)
+                longest = std::max(longest, end - begin);
+        }
+    });
+    EXPECT_GT(longest, 1U);
+    EXPECT_LT(longest, 400U);
+}
+
+// A thread that sleeps is as one whose processor another program has.
+TEST(FormsInQueues, OfOneThread_AreMeasuredWithoutTheTimeOfOtherPrograms) {
+    const auto planned = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
+        spin(400'000);
+    };
+    const auto other = [](const std::byte*, const LaunchContext*, const uint64_t*, std::byte*, std::byte*) {
+        spin(200'000);
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+    };
+    launch_on_one_thread(planned, code_of(other), 64, 2000, [] {});
 }
 
 }  // namespace
