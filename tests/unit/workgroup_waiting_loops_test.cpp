@@ -84,6 +84,20 @@ TEST(WaitingLoops, WithDivisionsThatLanesShare_RunSeveralVectors) {
     EXPECT_FALSE(has_several(sums_of("s.z")));
 }
 
+// The elements of each lane's row are loaded once, before the loop, so that only the sum is waited for: eight lanes of doubles in each vector. Where the row
+// is far from the next lane's, as before.
+TEST(WaitingLoops, OfSumsOverAShortRow_RunSeveralVectors) {
+    const auto source = [](const std::string& row, const std::string& loops) {
+        return "kernel void k(global const double* restrict a, global const double* restrict b, global double* "
+               "restrict out, global const double* restrict in) { int i = get_global_id(0);"
+               "for (int r = 0; r < 12; ++r) { double sum = 0; " +
+               loops + " sum += a[12 * r + j] * b[12 * j + k] * in[" + row + " * i + k]; out[12 * i + r] = sum; } }";
+    };
+    const std::string unrolled = "for (int j = 0; j < 12; ++j) for (int k = 0; k < 12; ++k)";
+    EXPECT_TRUE(has_several(source("12", unrolled), "<16 x double>"));
+    EXPECT_FALSE(has_several(source("1200", unrolled), "<16 x double>"));
+}
+
 // The copy of the loop for sums that other work-items may change does not count.
 TEST(WaitingLoops, OfSumsInABuffer_RunSeveralVectors) {
     EXPECT_TRUE(has_several("kernel void k(global float* out, global const float* x, int n) { int i = get_global_id(0);"

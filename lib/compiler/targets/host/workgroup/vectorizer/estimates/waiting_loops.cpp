@@ -53,7 +53,7 @@ class WaitingLoop {
 public:
     WaitingLoop(const llvm::Loop& loop, const LanePlan& plan, const LaneShapes& shapes, unsigned registers,
                 const LaneTarget& prices)
-        : loop_(loop), shapes_(shapes), registers_(registers),
+        : loop_(loop), all_(*plan.loop), shapes_(shapes), registers_(registers),
           work_(has_leaving_lanes(plan) ? prices.masks == Masks::dear ? masks_dear : masks_cheap : 0),
           leaves_(work_ > 0) {
         for (llvm::BasicBlock* block : plan.blocks)
@@ -102,6 +102,7 @@ public:
 private:
     static constexpr size_t chains_max = 16;
     static constexpr double masks_cheap = 1, masks_dear = 4;
+    static constexpr double work_of_register = 0.5;  // of a value in a register, or beside it on the stack
 
     [[nodiscard]] bool varies(const llvm::Value& value) const { return !shapes_.of(&value).is_strided(); }
 
@@ -116,7 +117,53 @@ private:
     [[nodiscard]] bool is_in_rows_of_lanes(llvm::Instruction& instruction, LaneAccesses& accesses) const {
         const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
         return address != nullptr && shapes_.of(address).is_strided() && !shapes_.of(address).is_uniform() &&
-               !accesses.of(instruction);
+               !accesses.of(instruction) && !is_loaded_before(instruction);
+    }
+
+    // Whether the load is of each lane from a short row of its own, and takes place before the loop: of one element, which the loop loads in each iteration; or
+    // before the loop around it, which loads the same few elements in each of its iterations, as LLVM unrolls this loop.
+    [[nodiscard]] bool is_loaded_before(const llvm::Instruction& instruction) const {
+        constexpr int64_t row_bytes_max = 256;
+        const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+        if (load == nullptr || !load->isSimple())
+            return false;
+        const LaneShape address = shapes_.of(load->getPointerOperand());
+        if (!address.is_strided() || address.is_uniform() || std::abs(address.stride) > row_bytes_max)
+            return false;
+        const llvm::Loop* around = &loop_;
+        if (!is_same_in_each(*load->getPointerOperand(), loop_))
+            around = has_few_iterations() ? loop_.getParentLoop() : nullptr;
+        return around != nullptr && around != &all_ && is_same_in_each(*load->getPointerOperand(), *around) &&
+               llvm::none_of(around->blocks(), [](const llvm::BasicBlock* block) {
+                   return llvm::any_of(*block, [](const llvm::Instruction& any) { return any.mayWriteToMemory(); });
+               });
+    }
+
+    // Whether the loop is one block and counts from a constant to another one.
+    [[nodiscard]] bool has_few_iterations() const {
+        constexpr uint64_t iterations_max = 32;
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(loop_.getHeader()->getTerminator());
+        const auto* const compare = branch && branch->isConditional() && loop_.getLoopLatch() == loop_.getHeader()
+                                        ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition())
+                                        : nullptr;
+        const auto* const end = compare ? llvm::dyn_cast<llvm::ConstantInt>(compare->getOperand(1)) : nullptr;
+        return end != nullptr && end->getValue().ule(iterations_max) &&
+               growth_of(compare->getOperand(0), loop_).value_or(0) == 1;
+    }
+
+    // Whether the value is the same in each iteration of `around`; where that is the loop around this one, its row of values in this loop.
+    [[nodiscard]] bool is_same_in_each(const llvm::Value& value, const llvm::Loop& around, unsigned depth = 0) const {
+        constexpr unsigned depth_max = 8;
+        if (around.isLoopInvariant(&value))
+            return true;
+        const auto& instruction = llvm::cast<llvm::Instruction>(value);
+        if (depth > depth_max || !loop_.contains(&instruction) || instruction.mayReadOrWriteMemory())
+            return false;
+        if (const auto* const phi = llvm::dyn_cast<llvm::PHINode>(&instruction))
+            return &around != &loop_ && growth_of(phi, loop_) &&
+                   is_same_in_each(*phi->getIncomingValueForBlock(loop_.getLoopPredecessor()), around, depth + 1);
+        return llvm::all_of(instruction.operands(),
+                            [&](const llvm::Use& operand) { return is_same_in_each(*operand, around, depth + 1); });
     }
 
     // Whether each vector compares at run time whether its lanes are a row. Among more lanes there is more often one that is not in it.
@@ -171,7 +218,9 @@ private:
             shared_ += shared_work(instruction);
             return true;
         }
-        const std::optional<LaneTime> time = times.of(instruction);
+        std::optional<LaneTime> time = times.of(instruction);
+        if (time && is_loaded_before(instruction))
+            time->work = work_of_register;
         if (!time || instruction.getType()->isVectorTy() || is_in_rows_of_lanes(instruction, accesses))
             return false;
         work_ += time->work;
@@ -202,7 +251,7 @@ private:
         return result;
     }
 
-    const llvm::Loop& loop_;
+    const llvm::Loop &loop_, &all_;  // the other one: over all work-items
     const LaneShapes& shapes_;
     const double registers_;
     llvm::SmallVector<llvm::BasicBlock*> blocks_;  // in reverse post-order
