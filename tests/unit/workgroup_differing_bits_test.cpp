@@ -47,6 +47,45 @@ TEST(DifferingBits, OfTheIndexInATile_AreRight) {
     }
 }
 
+// Sizes are longs that are loaded behind guards, and places are cut to ints: LLVM shifts the group and the id up by 32 bits and more, and back.
+constexpr const char* rows_by_longs = R"(
+    kernel void k(global float* out, global const float* in, constant long* sizes, int blocks) {
+        const int plane = get_group_id(0) / blocks, block = get_group_id(0) - plane * blocks;
+        const int x = get_local_id(0) + block * get_local_size(0), y = get_global_id(1);
+        if (x >= sizes[0] || y >= sizes[1] || plane >= sizes[2])
+            return;
+        const int from = plane * sizes[4] + y * sizes[3] + x;
+        out[plane * sizes[4] + y * sizes[3] + x] = in[from + (int)sizes[3]] - in[from];
+    })";
+
+TEST(DifferingBits, OfShiftedIds_GiveRowsThatAreOneQuestion) {
+    Compiled program(rows_by_longs, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {16, 16, 1}), "");
+    EXPECT_TRUE(has(program, "\ntogether")) << program.optimised();
+    EXPECT_FALSE(has(program, "icmp ne <16 x ptr>")) << "addresses are compared:\n" << program.optimised();
+}
+
+TEST(DifferingBits, OfShiftedIds_AreRight) {
+    constexpr size_t columns = 64, rows = 32;
+    std::vector<float> in(columns * (rows + 1)), out(in.size());
+    std::iota(in.begin(), in.end(), 1.0F);
+    for (float& value : in)
+        value *= value;
+    const std::vector<int64_t> sizes{61, 29, 1, 62, 0};
+    std::vector<float> expected(in.size());
+    for (size_t y = 0; y < 29; ++y)
+        for (size_t x = 0; x < 61; ++x)
+            expected[y * 62 + x] = in[(y + 1) * 62 + x] - in[y * 62 + x];
+    Compiled program(rows_by_longs);
+    for (const Lanes lanes : {Lanes::none, Lanes::where_they_pay, Lanes::wherever_possible}) {
+        ASSERT_EQ(program.prepare("k", true, {16, 16, 1}, WorkGroupOptions::Ends::whole, lanes), "");
+        std::ranges::fill(out, 0.0F);
+        program.run({2, {columns, rows, 1}, {16, 16, 1}},
+                    Arguments().add(out.data()).add(in.data()).add(sizes.data()).add(int{4}));
+        EXPECT_EQ(out, expected);
+    }
+}
+
 // In the first groups, indices begin below zero: these groups have lanes, too, without a check.
 TEST(DifferingBits, OfIndicesBelowZero_NeedNoCheck) {
     constexpr const char* source = R"(

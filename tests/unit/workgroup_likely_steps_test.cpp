@@ -83,6 +83,21 @@ TEST(LikelySteps, BytesThatAreConverted_KeepTheOrderOfMemory) {
     expect_reads_are_right<uint16_t, int>(shorts);
 }
 
+// A sum of 64 bits of what is loaded for all lanes, and of the work-item's index, cut to an int.
+TEST(LikelySteps, LowerHalvesOfLongSums_AreOneQuestion) {
+    for (const std::string& place :
+         {std::string("(int)(get_global_id(0) + (long)shift + (as_long(in[n].xy) - 425201762403L))"),
+          std::string("(int)(get_global_id(0) + (long)shift + (as_long(in[n].xy) - 425201762398L)) - 5")}) {
+        const std::string source = reader_of("int4", "int4", place);
+        Compiled program(source, processor_with_512_bits);
+        ASSERT_EQ(program.prepare("k"), "");
+        EXPECT_FALSE(matches_pattern(program, "icmp \\w+ <\\d+ x (ptr|i64)>")) << program.optimised();
+        Compiled here(source);
+        ASSERT_EQ(here.prepare("k"), "");
+        expect_reads_are_right<int, int>(here);
+    }
+}
+
 // Two work-items for each element: rows of the numbers 0, 0, 1, 1, ... are none.
 TEST(LikelySteps, ConvertedNumbersThatAreNoRow_AreFound) {
     for (const char* result : {"float4", "uint4"}) {

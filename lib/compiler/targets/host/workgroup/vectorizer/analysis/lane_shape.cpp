@@ -398,12 +398,16 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
     if (!value.is_strided() || !constant || constant->getBitWidth() > 64)
         return varying;
     const bool is_shift = op.getOpcode() == llvm::Instruction::Shl;
+    const unsigned bits = op.getType()->getIntegerBitWidth();
+    const unsigned differing = is_shift && value.differing_bits != 0
+                                   ? value.differing_bits + static_cast<unsigned>(constant->getLimitedValue(bits))
+                                   : 0;
     constexpr int64_t stride_max = 1 << 20;
     const bool is_product = value.differing_bits != 0 || value.base != nullptr;
     const bool is_small = value.stride == 1 || (is_product && std::abs(value.stride) <= stride_max);
     if (const auto half = half_of_extension(op);
         half && is_small && half->factor <= stride_max / std::abs(value.stride))
-        return LaneShape::strided(value.stride * half->factor * (int64_t{1} << 32));
+        return in_low_bits(LaneShape::strided(value.stride * half->factor * (int64_t{1} << 32)), differing, bits);
     if (is_shift && constant->getZExtValue() > 20)
         return varying;
     const int64_t times = is_shift ? int64_t{1} << constant->getZExtValue() : constant->getSExtValue();
@@ -413,10 +417,7 @@ LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
     result.is_exact_signed = value.is_exact_signed && op.hasNoSignedWrap();
     result.is_exact_unsigned = value.is_exact_unsigned && times > 0 && op.hasNoUnsignedWrap();
     result.base = times_constant(op, value, times);
-    if (is_shift && value.differing_bits != 0)
-        return in_low_bits(result, value.differing_bits + static_cast<unsigned>(constant->getZExtValue()),
-                           op.getType()->getIntegerBitWidth());
-    return result;
+    return in_low_bits(result, differing, bits);
 }
 
 LaneShape LaneShapes::truncated(llvm::TruncInst& cast) {

@@ -132,6 +132,7 @@ private:
     LaneShape scaled(llvm::BinaryOperator& product);
     LaneShape shifted_back(llvm::BinaryOperator& shift);
     std::optional<LaneShape> shifted_back_above(llvm::BinaryOperator& shift);
+    [[nodiscard]] std::optional<LaneShape> shifted_below(llvm::BinaryOperator& op) const;
     LaneShape truncated(llvm::TruncInst& cast);
     LaneShape extended(llvm::CastInst& cast);
     LaneShape address(llvm::GetElementPtrInst& address);

@@ -52,6 +52,20 @@ std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op)
     return HalfOfExtension{op.getOperand(0), constant->getSExtValue() >> half};
 }
 
+// The shape of a value that is shifted down by at most the number of its lowest bits that are the same in all lanes, where lanes differ in a few bits above them.
+std::optional<LaneShape> LaneShapes::shifted_below(llvm::BinaryOperator& op) const {
+    uint64_t back = 0;
+    if (!llvm::PatternMatch::match(op.getOperand(1), llvm::PatternMatch::m_ConstantInt(back)))
+        return std::nullopt;
+    const LaneShape value = of(op.getOperand(0));
+    const unsigned bits = op.getType()->getIntegerBitWidth();
+    if (!value.is_strided() || value.differing_bits <= back || value.differing_bits >= bits ||
+        value.stride % (int64_t{1} << back) != 0)
+        return std::nullopt;
+    return in_low_bits(LaneShape::strided(value.stride >> back), value.differing_bits - static_cast<unsigned>(back),
+                       bits);
+}
+
 // (x << 32) >> n, with n from 12 to 32: a 64-bit x truncated, extended again and scaled. As a guess, any shift by less than 32 bits that loses
 // no part of the step keeps it (x << 8 >> 8 is an operand cut to 24 bits).
 // LLVM writes x - 1, extended with its sign, as ((x << 32) - (1 << 32)) >> n. This difference does not wrap around where x is from 0 to
@@ -62,6 +76,8 @@ LaneShape LaneShapes::shifted_back(llvm::BinaryOperator& op) {
     uint64_t back = 0;
     using namespace llvm::PatternMatch;
     if (const auto known = shifted_back_above(op))
+        return *known;
+    if (const auto known = shifted_below(op))
         return *known;
     if (is_guess() && match(op.getOperand(1), m_ConstantInt(back)) && back < 32)
         if (const LaneShape value = of(op.getOperand(0));

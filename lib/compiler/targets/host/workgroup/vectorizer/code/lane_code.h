@@ -63,6 +63,17 @@ public:
 
     // Emits `instruction` for the lanes in `mask`; null: for all lanes.
     void emit(llvm::Instruction& instruction, llvm::Value* mask);
+    // Whether lanes do something in memory one by one, as gathers and calls do.
+    [[nodiscard]] bool accesses_apart(llvm::Instruction& instruction) {
+        const llvm::Value* const address = llvm::getLoadStorePointerOperand(&instruction);
+        return address ? !shapes_.of(address).is_uniform() && !accesses_.of(instruction)
+                       : instruction.mayReadOrWriteMemory();
+    }
+    // Before the block is emitted again: its loads have nothing from earlier ones of their group any more.
+    void forget_loads(const llvm::BasicBlock& block) {
+        for (const llvm::Instruction& instruction : block)
+            loaded_before_.erase(&instruction);
+    }
 
 private:
     llvm::Constant* lane_offsets(llvm::Type* type, int64_t stride);
@@ -126,6 +137,8 @@ private:
     std::optional<LikelyStep> likely_step(llvm::Value* value, llvm::Value* mask);
     std::optional<LikelyStep> likely_address(llvm::GetElementPtrInst& address, llvm::Value* mask);
     std::optional<LikelyStep> likely_offset(llvm::BinaryOperator& operation, llvm::Value* mask);
+    std::optional<LikelyStep> likely_half(llvm::BinaryOperator& operation, llvm::Value* mask);
+    llvm::Value* does_not_wrap(llvm::Value* first, int64_t distance, bool is_signed);
     std::optional<LikelyStep> likely_low_bits(llvm::BinaryOperator& operation, llvm::Value* mask);
     std::optional<LikelyStep> likely_remainder(llvm::BinaryOperator& operation, llvm::Value* mask);
     std::optional<LikelyStep> likely_choice(llvm::SelectInst& choice, llvm::Value* mask);

@@ -1,6 +1,7 @@
 // Checks at run time that addresses are a likely step apart. The addresses themselves are compared only where nothing simpler is enough:
 // - a sum of 32 bits that is extended, or the lower half of one of 64: one comparison of the first lane's number excludes that any lane's wraps
 //   around;
+// - the lower half of a number of 64 bits that is extended: the same comparison;
 // - the lower bits of a sum, as in `(id + 5) & 63`: one comparison of the first lane's bits;
 // - a number of 32 bits that is held within bounds: the first or last lane's number is compared with them;
 // - a number that was computed in floating point, such as a coordinate: whether it is a row for all work-items is asked once before the loop
@@ -15,6 +16,7 @@
 #include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 
 namespace polder::compiler::workgroup {
 
@@ -46,10 +48,52 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_step(llvm::Value* value, ll
         return likely_choice(*choice, mask);
     if (llvm::isa<llvm::SExtInst, llvm::ZExtInst>(instruction))
         return likely_extension(llvm::cast<llvm::CastInst>(*instruction), mask);
-    if (auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(instruction))
-        return operation->getOpcode() == llvm::Instruction::And ? likely_low_bits(*operation, mask)
-                                                                : likely_offset(*operation, mask);
-    return std::nullopt;
+    auto* const operation = llvm::dyn_cast<llvm::BinaryOperator>(instruction);
+    switch (operation ? operation->getOpcode() : llvm::Instruction::BinaryOpsEnd) {
+    case llvm::Instruction::BinaryOpsEnd: return std::nullopt;
+    case llvm::Instruction::And: return likely_low_bits(*operation, mask);
+    case llvm::Instruction::AShr: return likely_half(*operation, mask);
+    default: return likely_offset(*operation, mask);
+    }
+}
+
+// The lower half of a number of 64 bits, extended with its sign and perhaps scaled: LLVM writes `(int)x` as an index as ((x << 32) + (number << 32)) >> n.
+std::optional<LaneCode::LikelyStep> LaneCode::likely_half(llvm::BinaryOperator& operation, llvm::Value* mask) {
+    constexpr unsigned half = 32, back_min = 12;
+    using namespace llvm::PatternMatch;
+    llvm::Value *shifted = operation.getOperand(0), *of = nullptr;
+    const llvm::APInt* summand = nullptr;
+    uint64_t back = 0;
+    if (match(shifted, m_AddLike(m_Value(of), m_APInt(summand))))
+        shifted = of;
+    if (asks_for_whole_row_ || !operation.getType()->isIntegerTy(2 * half) ||
+        !match(operation.getOperand(1), m_ConstantInt(back)) || back > half || back < back_min ||
+        !match(shifted, m_Shl(m_Value(of), m_SpecificInt(half))) || (summand && summand->countr_zero() < half))
+        return std::nullopt;
+    auto number = likely_step(of, mask);
+    if (!number || number->stride == 0 || std::abs(number->stride) > stride_max)
+        return std::nullopt;
+    const auto up = half - static_cast<unsigned>(back);
+    // Of an inactive lane it may be poison.
+    llvm::Value* const whole = mask != nullptr ? builder_.CreateFreeze(number->first) : number->first;
+    llvm::Value* first = builder_.CreateTrunc(whole, builder_.getInt32Ty());
+    if (summand)
+        first = builder_.CreateAdd(first, builder_.getInt32(static_cast<uint32_t>(summand->getZExtValue() >> half)));
+    number->first = builder_.CreateShl(builder_.CreateSExt(first, operation.getType()), up);
+    number->condition =
+        both_conditions(number->condition, does_not_wrap(first, distance_of_last(number->stride), true));
+    number->stride *= int64_t{1} << up;
+    return number;
+}
+
+// Whether the numbers of 32 bits from the first lane's on, up to `distance` from it, do not wrap around.
+llvm::Value* LaneCode::does_not_wrap(llvm::Value* first, int64_t distance, bool is_signed) {
+    const auto limit = [&](int64_t value) { return builder_.getInt32(static_cast<uint32_t>(value)); };
+    if (distance > 0)
+        return is_signed ? builder_.CreateICmpSLE(first, limit(INT32_MAX - distance))
+                         : builder_.CreateICmpULE(first, limit(UINT32_MAX - distance));
+    return is_signed ? builder_.CreateICmpSGE(first, limit(INT32_MIN - distance))
+                     : builder_.CreateICmpUGE(first, limit(-distance));
 }
 
 // Sums, and products with constants, of 64 bits. Like addresses, they may wrap around.
@@ -275,15 +319,7 @@ std::optional<LaneCode::LikelyStep> LaneCode::likely_extension(llvm::CastInst& c
         return std::nullopt;
     // As in emit_vector(): a number that is not negative in active lanes is extended with its sign, because it may be negative in inactive ones.
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast) || cast.hasNonNeg();
-    const int64_t distance = distance_of_last(number->stride);
-    const auto limit = [&](int64_t value) { return builder_.getInt32(static_cast<uint32_t>(value)); };
-    llvm::Value* condition = nullptr;
-    if (distance > 0)
-        condition = is_signed ? builder_.CreateICmpSLE(number->first, limit(INT32_MAX - distance))
-                              : builder_.CreateICmpULE(number->first, limit(UINT32_MAX - distance));
-    else
-        condition = is_signed ? builder_.CreateICmpSGE(number->first, limit(INT32_MIN - distance))
-                              : builder_.CreateICmpUGE(number->first, limit(-distance));
+    llvm::Value* const condition = does_not_wrap(number->first, distance_of_last(number->stride), is_signed);
     const auto how = is_signed ? llvm::Instruction::SExt : llvm::Instruction::ZExt;
     LikelyStep result = *number;
     result.first = builder_.CreateCast(how, number->first, cast.getType());

@@ -4,9 +4,11 @@
 #include "leaving_lanes.h"
 #include "targets/host/workgroup/vectorizer/analysis/masked_order.h"
 #include "targets/host/workgroup/vectorizer/analysis/needed_behind.h"
+#include "whole_iterations.h"
 
 #include <llvm/ADT/SetVector.h>
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ValueTracking.h>
 
 namespace polder::compiler::workgroup {
 
@@ -14,6 +16,12 @@ namespace {
 
 std::pair<llvm::BasicBlock*, llvm::BasicBlock*> edge_of(const llvm::Loop::Edge& edge) {
     return {const_cast<llvm::BasicBlock*>(edge.first), edge.second};
+}
+
+// Whether the instruction must not run for lanes that are not active, where at least one is.
+bool needs_mask(const llvm::Instruction& instruction, const LaneShapes& shapes) {
+    return llvm::isa<llvm::LoadInst>(instruction) ? !shapes.of(&instruction).is_uniform()
+                                                  : !llvm::isSafeToSpeculativelyExecute(&instruction);
 }
 
 }  // namespace
@@ -297,6 +305,49 @@ llvm::Value* MaskedCode::any_leaving(const llvm::Loop& loop, llvm::ArrayRef<llvm
     return some ? at_.CreateOr(lanes_.any(some), all) : all;
 }
 
+// The iterations that all lanes in `entering` execute (whole_iterations.h). At least one lane is in it. `values`: of the header's phis, before and after them.
+void MaskedCode::emit_whole_iterations(llvm::BasicBlock& block, const OrderedExit& exit, llvm::Value* entering,
+                                       llvm::DenseMap<llvm::PHINode*, llvm::Value*>& values) {
+    lanes_.made(exit.counter) = values[exit.counter];
+    llvm::Value* const count =
+        whole_iterations(at_, exit, lanes_.vector(exit.counter), lanes_.vector(exit.bound), entering);
+    llvm::BasicBlock* const start = at_.GetInsertBlock();
+    auto* const body = llvm::BasicBlock::Create(function_.getContext(), "lanes.whole", &function_);
+    auto* const after = llvm::BasicBlock::Create(function_.getContext(), "lanes.last", &function_);
+    llvm::Constant* const none = llvm::Constant::getNullValue(count->getType());
+    at_.CreateCondBr(at_.CreateICmpNE(count, none), body, after);
+    at_.SetInsertPoint(body);
+    llvm::PHINode* const done = at_.CreatePHI(count->getType(), 2);
+    done->addIncoming(none, start);
+    llvm::SmallVector<std::pair<llvm::PHINode*, llvm::PHINode*>> headers;
+    for (llvm::PHINode& phi : block.phis()) {
+        llvm::PHINode* const made = at_.CreatePHI(values[&phi]->getType(), 2);
+        made->addIncoming(values[&phi], start);
+        headers.emplace_back(&phi, made);
+        lanes_.made(&phi) = made;
+    }
+    for (llvm::Instruction& instruction : block)
+        if (!llvm::isa<llvm::PHINode>(instruction) && !instruction.isTerminator())
+            lanes_.emit(instruction, needs_mask(instruction, shapes_) ? entering : nullptr);
+    llvm::SmallVector<llvm::Value*> following;
+    for (const auto& [phi, made] : headers)
+        following.push_back(lanes_.kept(phi->getIncomingValueForBlock(&block), phi));
+    llvm::BasicBlock* const end = at_.GetInsertBlock();
+    llvm::Value* const next = at_.CreateNUWAdd(done, llvm::ConstantInt::get(count->getType(), 1));
+    done->addIncoming(next, end);
+    at_.CreateCondBr(at_.CreateICmpULT(next, count), body, after);
+    at_.SetInsertPoint(after);
+    for (const auto& [header_phi, value] : llvm::zip(headers, following)) {
+        const auto& [phi, made] = header_phi;
+        made->addIncoming(value, end);
+        llvm::PHINode* const either = at_.CreatePHI(value->getType(), 2);
+        either->addIncoming(values[phi], start);
+        either->addIncoming(value, end);
+        values[phi] = either;
+    }
+    lanes_.forget_loads(block);
+}
+
 // Runs while any lane is active. Lanes that have left keep the values that they had then.
 void MaskedCode::emit_masked_loop(llvm::Loop& loop) {
     llvm::BasicBlock* header = loop.getHeader();
@@ -311,10 +362,14 @@ void MaskedCode::emit_masked_loop(llvm::Loop& loop) {
     llvm::SmallVector<llvm::Loop::Edge> exits;
     loop.getExitEdges(exits);
     const bool is_left_rarely = workgroup::is_left_rarely(loop, exits, plan_, shapes_, masks_);
+    const bool is_apart = llvm::any_of(*header, [&](llvm::Instruction& any) { return lanes_.accesses_apart(any); });
+    const auto ordered = is_apart ? std::nullopt : ordered_exit(loop, shapes_);
     std::optional<SkippingBranch> around;
     if (is_worth_skipping(loop, *entering, plan_, shapes_, lanes_.width()) ||
-        (is_left_rarely && !is_of_all_lanes(*entering)))
+        ((is_left_rarely || ordered) && !is_of_all_lanes(*entering)))
         around.emplace(at_, any_entering ? any_entering : lanes_.any(entering));
+    if (ordered)
+        emit_whole_iterations(*header, *ordered, entering, initial);
     llvm::BasicBlock* const start = at_.GetInsertBlock();
     auto* body = llvm::BasicBlock::Create(function_.getContext(), "lanes", &function_);
     auto* after = llvm::BasicBlock::Create(function_.getContext(), "lanes.done", &function_);
@@ -354,8 +409,9 @@ void MaskedCode::emit_masked_loop(llvm::Loop& loop) {
     for (auto [phi, made] : headers)
         following.push_back(lanes_.kept(phi->getIncomingValueForBlock(latch), phi));
     std::optional<LeavingLanes> leaving;
-    if (is_left_rarely) {
+    if (is_left_rarely || ordered)
         answer_questions(*mask);
+    if (is_left_rarely) {
         leaving.emplace(at_, any_leaving(loop, exits));
     }
     llvm::BasicBlock* const end = leaving ? leaving->next() : at_.GetInsertBlock();

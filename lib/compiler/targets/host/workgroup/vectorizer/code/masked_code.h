@@ -11,6 +11,7 @@
 #include "targets/host/workgroup/vectorizer/analysis/lane_target.h"
 #include "targets/host/workgroup/vectorizer/estimates/skipped_code.h"
 #include "targets/host/workgroup/vectorizer/preparation/uniform_sides.h"
+#include "whole_iterations.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <map>
@@ -52,6 +53,8 @@ private:
     [[nodiscard]] llvm::BranchInst* common_exit(const llvm::Loop& loop) const;
     llvm::Value* goes_on(const llvm::Loop& loop, const llvm::BranchInst& exit, llvm::Value* any_entering);
     llvm::Value* any_leaving(const llvm::Loop& loop, llvm::ArrayRef<llvm::Loop::Edge> exits);
+    void emit_whole_iterations(llvm::BasicBlock& block, const OrderedExit& exit, llvm::Value* entering,
+                               llvm::DenseMap<llvm::PHINode*, llvm::Value*>& values);
     void emit_masked_loop(llvm::Loop& loop);
 
     const LanePlan& plan_;
