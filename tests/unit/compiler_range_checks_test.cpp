@@ -254,6 +254,42 @@ TEST(PassedChecks, WithAnyRange_HaveTheSameResults) {
             }
 }
 
+// Before the loop the copy also asks whether `number / divisor + i` wraps around, which is in the loop only behind a comparison of the divisor.
+TEST(PassedChecks, BesideAQuotient_DoNotDivideByZero) {
+    const Outcome built =
+        build("kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+              "void k(global uint* sums, int width, uint number, uint divisor, long limit, int reach) {\n"
+              "  const int at = get_global_id(0);\n  uint sum = 1;\n"
+              "  for (int i = -reach; i <= reach; ++i) {\n"
+              "    const int x = at + i;\n    sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);\n"
+              "    if (divisor != 0 && (long)(number / divisor + (uint)(i + reach)) < limit) sum ^= x;\n"
+              "  }\n  sums[at] = sum; }");
+    ASSERT_EQ(built.status, Status::success) << built.log;
+    constexpr int width = 16;
+    constexpr uint32_t number = 7;
+    for (const uint32_t divisor : {0U, 2U}) {
+        std::vector<uint32_t> sums(width);
+        Launch{built, "k"}
+            .set(0, sums.data())
+            .set(1, width)
+            .set(2, number)
+            .set(3, divisor)
+            .set(4, int64_t{5})
+            .set(5, 3)
+            .run(width, 1);
+        for (int item = 0; item < width; ++item) {
+            uint32_t sum = 1;
+            for (int i = -3; i <= 3; ++i) {
+                const int x = item + i;
+                sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);
+                if (divisor != 0 && number / divisor + static_cast<uint32_t>(i + 3) < 5)
+                    sum ^= static_cast<uint32_t>(x);
+            }
+            EXPECT_EQ(sums[static_cast<size_t>(item)], sum) << "divisor " << divisor << ", item " << item;
+        }
+    }
+}
+
 // How many copies of the volatile stores of integers a loop has after LLVM's passes: one in each iteration.
 size_t copies_of_body(const std::string& body) {
     const std::string text =

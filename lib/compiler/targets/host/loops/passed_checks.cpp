@@ -157,9 +157,21 @@ private:
 
     [[nodiscard]] bool can_ask(const llvm::Instruction& end) const {
         const llvm::SCEVExpander expander(evolution_, "passed");
-        return expander.isSafeToExpandAt(count_, &end) && llvm::all_of(checks_, [&](const auto& number) {
-                   return expander.isSafeToExpandAt(number.first->getStart(), &end);
-               });
+        const auto is_safe = [&](const llvm::SCEV* number) { return expander.isSafeToExpandAt(number, &end); };
+        return is_safe(count_) &&
+               llvm::all_of(checks_, [&](const auto& number) { return is_safe(number.first->getStart()); }) &&
+               can_ask(growth_.getPredicate(), is_safe);
+    }
+
+    // Comparisons that are no checks have added to `predicate` too, so it may divide by what the loop compares with zero first.
+    static bool can_ask(const llvm::SCEVPredicate& predicate, llvm::function_ref<bool(const llvm::SCEV*)> is_safe) {
+        if (const auto* const all = llvm::dyn_cast<llvm::SCEVUnionPredicate>(&predicate))
+            return llvm::all_of(all->getPredicates(),
+                                [&](const llvm::SCEVPredicate* one) { return can_ask(*one, is_safe); });
+        if (const auto* const wrap = llvm::dyn_cast<llvm::SCEVWrapPredicate>(&predicate))
+            return llvm::all_of(wrap->getExpr()->operands(), is_safe);
+        const auto& comparison = llvm::cast<llvm::SCEVComparePredicate>(predicate);
+        return is_safe(comparison.getLHS()) && is_safe(comparison.getRHS());
     }
 
     // Whether all checks of all iterations are passed, computed before `end`.
