@@ -284,39 +284,46 @@ private:
     bool always_stores_ = false;
 };
 
-// Changes one step. The analyses do not describe the function afterwards.
-bool choose_one_step(llvm::Function& function) {
-    const llvm::DominatorTree dominators(function);
-    const llvm::LoopInfo loops(dominators);
-    std::optional<llvm::PostDominatorTree> ends;
-    for (const llvm::Loop* const loop : loops.getLoopsInPreorder()) {
-        if (!loop->isInnermost())
+// Changes the first step of the loop. Blocks of the loop may be unknown to the analyses afterwards.
+bool choose_step_of(const llvm::Loop& loop, const llvm::PostDominatorTree& ends) {
+    for (llvm::BasicBlock* const block : loop.blocks()) {
+        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+        if (branch == nullptr || !branch->isConditional() || loop.isLoopExiting(block))
             continue;
-        for (llvm::BasicBlock* const block : loop->blocks()) {
-            const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
-            if (branch == nullptr || !branch->isConditional() || loop->isLoopExiting(block))
-                continue;
-            if (!ends)
-                ends.emplace(function);
-            const auto* const node = ends->getNode(block);
-            llvm::BasicBlock* const end = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
-            if (end == nullptr || end == loop->getHeader() || !loop->contains(end))
-                continue;
-            if (MergeStep step(*loop, *block, *end); step.is_one()) {
-                step.choose();
-                return true;
-            }
+        const auto* const node = ends.getNode(block);
+        llvm::BasicBlock* const end = node && node->getIDom() ? node->getIDom()->getBlock() : nullptr;
+        if (end == nullptr || end == loop.getHeader() || !loop.contains(end))
+            continue;
+        if (MergeStep step(loop, *block, *end); step.is_one()) {
+            step.choose();
+            return true;
         }
     }
     return false;
+}
+
+// Changes one step of each innermost loop at most, so that the analyses, which are of the function as it was, hold for the loops that follow.
+unsigned choose_steps(llvm::Function& function) {
+    const llvm::DominatorTree dominators(function);
+    const llvm::LoopInfo loops(dominators);
+    std::optional<llvm::PostDominatorTree> ends;
+    unsigned steps = 0;
+    for (const llvm::Loop* const loop : loops.getLoopsInPreorder()) {
+        if (!loop->isInnermost() || loop->getNumBlocks() < 3)
+            continue;
+        if (!ends)
+            ends.emplace(function);
+        steps += choose_step_of(*loop, *ends) ? 1 : 0;
+    }
+    return steps;
 }
 
 }  // namespace
 
 unsigned choose_merge_steps(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     unsigned steps = 0;
-    while (choose_one_step(function))
-        ++steps;
+    while (const unsigned more = choose_steps(function))
+        steps += more;
     if (steps > 0) {
         analyses.invalidate(function, llvm::PreservedAnalyses::none());
         llvm::InstCombinePass().run(function, analyses);  // joins the conditions of paths
