@@ -36,6 +36,7 @@
 #include "targets/host/loops/expected_places.h"
 #include "targets/host/loops/hoisted_loads.h"
 #include "targets/host/loops/merge_steps.h"
+#include "targets/host/loops/narrow_wraps.h"
 #include "targets/host/loops/paired_iterations.h"
 #include "targets/host/loops/passed_checks.h"
 #include "targets/host/loops/range_checks.h"
@@ -101,6 +102,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         add_branching_loops_pass(builder);
     workgroup::add_loop_division_pass(builder);
     workgroup::add_parallel_access_pass(builder);
+    add_narrow_wraps_pass(builder);
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);

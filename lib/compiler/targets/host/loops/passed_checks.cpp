@@ -7,6 +7,7 @@
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -59,13 +60,14 @@ struct Check {
     llvm::Value* bound = nullptr;
     CmpInst::Predicate predicate = CmpInst::BAD_ICMP_PREDICATE;
     bool result = true;
+    llvm::SmallVector<const llvm::SCEVPredicate*, 2> growth;  // which counters must not wrap around
     [[nodiscard]] bool is_lower() const { return llvm::ICmpInst::isGT(predicate) || llvm::ICmpInst::isGE(predicate); }
 };
 
 class PassedChecks {
 public:
     PassedChecks(llvm::Loop& loop, llvm::ScalarEvolution& evolution)
-        : loop_(loop), evolution_(evolution), count_(evolution.getBackedgeTakenCount(&loop)), growth_(evolution, loop) {
+        : loop_(loop), evolution_(evolution), count_(evolution.getBackedgeTakenCount(&loop)) {
         if (llvm::isa<llvm::SCEVCouldNotCompute>(count_))
             return;
         for (llvm::BasicBlock* block : loop.blocks())
@@ -133,7 +135,11 @@ private:
         }
         if (!loop_.isLoopInvariant(right) || loop_.isLoopInvariant(left))
             return std::nullopt;
-        const llvm::SCEVAddRecExpr* const number = growth_.getAsAddRec(left);
+        // PredicatedScalarEvolution would leave out questions about narrow counters (narrow_wraps.h).
+        llvm::SmallVector<const llvm::SCEVPredicate*, 2> growth;
+        const auto* number = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(left));
+        if (number == nullptr)
+            number = evolution_.convertSCEVToAddRecWithPredicates(evolution_.getSCEV(left), &loop_, growth);
         if (number == nullptr || number->getLoop() != &loop_ || !number->isAffine() ||
             !llvm::isa<llvm::SCEVConstant>(number->getStepRecurrence(evolution_)))
             return std::nullopt;
@@ -143,7 +149,8 @@ private:
             (is_lower ? CmpInst::isUnsigned(predicate) : constant->getValue().ult(constant_bound_min)))
             return std::nullopt;
         const bool result = is_lower == (llvm::ICmpInst::isGT(predicate) || llvm::ICmpInst::isGE(predicate));
-        return Check{&comparison, number, right, result ? predicate : CmpInst::getInversePredicate(predicate), result};
+        return Check{&comparison, number,           right, result ? predicate : CmpInst::getInversePredicate(predicate),
+                     result,      std::move(growth)};
     }
 
     // Whether the checks of one number are of both ends of a range.
@@ -160,18 +167,25 @@ private:
         const auto is_safe = [&](const llvm::SCEV* number) { return expander.isSafeToExpandAt(number, &end); };
         return is_safe(count_) &&
                llvm::all_of(checks_, [&](const auto& number) { return is_safe(number.first->getStart()); }) &&
-               can_ask(growth_.getPredicate(), is_safe);
+               llvm::all_of(growth(),
+                            [&](const llvm::SCEVPredicate* predicate) { return can_ask(*predicate, is_safe); });
     }
 
-    // Comparisons that are no checks have added to `predicate` too, so it may divide by what the loop compares with zero first.
+    // The loop may compare with zero first what a counter begins with a quotient by.
     static bool can_ask(const llvm::SCEVPredicate& predicate, llvm::function_ref<bool(const llvm::SCEV*)> is_safe) {
-        if (const auto* const all = llvm::dyn_cast<llvm::SCEVUnionPredicate>(&predicate))
-            return llvm::all_of(all->getPredicates(),
-                                [&](const llvm::SCEVPredicate* one) { return can_ask(*one, is_safe); });
         if (const auto* const wrap = llvm::dyn_cast<llvm::SCEVWrapPredicate>(&predicate))
             return llvm::all_of(wrap->getExpr()->operands(), is_safe);
-        const auto& comparison = llvm::cast<llvm::SCEVComparePredicate>(predicate);
-        return is_safe(comparison.getLHS()) && is_safe(comparison.getRHS());
+        const auto* const comparison = llvm::dyn_cast<llvm::SCEVComparePredicate>(&predicate);
+        return comparison != nullptr && is_safe(comparison->getLHS()) && is_safe(comparison->getRHS());
+    }
+
+    // Of all checks, each once.
+    [[nodiscard]] llvm::SmallSetVector<const llvm::SCEVPredicate*, 4> growth() const {
+        llvm::SmallSetVector<const llvm::SCEVPredicate*, 4> all;
+        for (const auto& [number, checks] : checks_)
+            for (const Check& check : checks)
+                all.insert(check.growth.begin(), check.growth.end());
+        return all;
     }
 
     // Whether all checks of all iterations are passed, computed before `end`.
@@ -183,8 +197,10 @@ private:
         const auto require = [&](CmpInst::Predicate predicate, llvm::Value* left, llvm::Value* right) {
             passed = at.CreateAnd(passed, at.CreateFreeze(at.CreateICmp(predicate, left, right)));
         };
-        if (!growth_.getPredicate().isAlwaysTrue())
-            passed = at.CreateFreeze(at.CreateNot(expander.expandCodeForPredicate(&growth_.getPredicate(), &end)));
+        for (const llvm::SCEVPredicate* const predicate : growth()) {
+            llvm::Value* const fails = expander.expandCodeForPredicate(predicate, &end);
+            passed = at.CreateAnd(passed, at.CreateFreeze(at.CreateNot(fails)));
+        }
         for (const auto& [number, checks] : checks_) {
             auto* const type = llvm::cast<llvm::IntegerType>(number->getType());
             const llvm::APInt& step = llvm::cast<llvm::SCEVConstant>(number->getStepRecurrence(evolution_))->getAPInt();
@@ -208,7 +224,6 @@ private:
     llvm::Loop& loop_;
     llvm::ScalarEvolution& evolution_;
     const llvm::SCEV* count_;
-    llvm::PredicatedScalarEvolution growth_;  // collects which counters must not wrap around
     llvm::MapVector<const llvm::SCEVAddRecExpr*, llvm::SmallVector<Check, 4>> checks_;
 };
 
