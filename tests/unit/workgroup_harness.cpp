@@ -1,21 +1,16 @@
 #include "workgroup_harness.h"
 
-#include "targets/host/instructions/any_element.h"
-#include "targets/host/instructions/class_ranges.h"
 #include "targets/host/instructions/constant_loads.h"
-#include "targets/host/instructions/directed_halves.h"
 #include "targets/host/instructions/fused_products.h"
 #include "targets/host/instructions/lane_products.h"
 #include "targets/host/instructions/mask_words.h"
 #include "targets/host/instructions/register_tables.h"
-#include "targets/host/instructions/skipped_results.h"
 #include "targets/host/instructions/table_vectors.h"
 #include "targets/host/loops/hoisted_loads.h"
 #include "targets/host/loops/merge_steps.h"
-#include "targets/host/loops/paired_iterations.h"
-#include "targets/host/loops/passed_checks.h"
+#include "targets/host/loops/narrow_wraps.h"
 #include "targets/host/loops/range_checks.h"
-#include "targets/host/loops/stack_tops.h"
+#include "targets/host/optimization.h"
 #include "targets/host/quick_passes.h"
 #include "targets/host/workgroup/frame/inliner.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
@@ -107,10 +102,15 @@ void link_builtins(llvm::Module& module) {
     llvm::Linker::linkModules(module, std::move(builtins), llvm::Linker::Flags::LinkOnlyNeeded);
 }
 
-// `all`: what the code of kernels without lanes has, or of those with lanes; else only the passes that tests of the vectorizer ask about.
-enum class Passes : uint8_t { usual, all_without_lanes, all_with_lanes };
+// As kernels are compiled. Returns what failed.
+std::string optimise_fully(llvm::Module& module, llvm::TargetMachine& machine, const LaneReport& lanes, Form form) {
+    PassTimes times;
+    const Result<void> done = optimize(module, machine, {}, lanes, form, times);
+    return done ? std::string{} : std::string{done.error().detail()};
+}
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes passes, bool has_lanes) {
+// The passes that tests of the vectorizer ask about.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes) {
     llvm::LoopAnalysisManager loops;
     llvm::FunctionAnalysisManager functions;
     llvm::CGSCCAnalysisManager components;
@@ -119,6 +119,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes passes,
     add_loop_alignment_pass(builder);
     add_loop_division_pass(builder);
     add_parallel_access_pass(builder);
+    add_narrow_wraps_pass(builder);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);
@@ -126,34 +127,18 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes passes,
     builder.crossRegisterProxies(loops, functions, components, modules);
     // Other kernels of the module first: the pipeline would optimise them before it finds that they are not used.
     llvm::GlobalDCEPass().run(module, modules);
-    if (passes == Passes::all_without_lanes)
-        for (llvm::Function& function : module)
-            if (!function.isDeclaration())
-                copy_without_passed_checks(function, functions);
     builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
             load_in_loops(function, functions);
             join_range_checks(function, machine);
             move_out_lane_products(function);
-            if (passes != Passes::usual)
-                choose_where_computed(function);
             look_up_vectors(function, machine);
-            if (passes != Passes::usual) {
-                ask_whole_vectors(function, machine);
-                compare_classes(function, machine);
-            }
             permute_small_tables(function, machine);
             if (!has_lanes)
                 choose_merge_steps(function, functions);
-            if (passes == Passes::all_without_lanes)
-                keep_stack_tops(function);
-            if (passes != Passes::usual)
-                convert_to_directed_halves(function, machine);
             compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);
-            if (passes != Passes::usual)
-                pair_iterations(function, machine.getTargetTransformInfo(function));
         }
 }
 
@@ -242,12 +227,13 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     const bool is_quick = lanes == Lanes::later;
     if (is_quick && !optimize_quickly(*module, *state_->machine))
         return "the passes for quick code failed";
-    if (!is_quick)
-        optimise(*module, *state_->machine,
-                 !runs_all_passes_      ? Passes::usual
-                 : lanes == Lanes::none ? Passes::all_without_lanes
-                                        : Passes::all_with_lanes,
-                 result_.lanes.loops > 0);
+    if (!is_quick && !runs_all_passes_)
+        optimise(*module, *state_->machine, result_.lanes.loops > 0);
+    if (!is_quick && runs_all_passes_)
+        if (std::string failed = optimise_fully(*module, *state_->machine, result_.lanes,
+                                                lanes == Lanes::none ? Form::without_lanes : Form::planned);
+            !failed.empty())
+            return failed;
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);
     result_.function->print(text);

@@ -80,7 +80,7 @@ public:
                                       Lanes lanes = Lanes::where_they_pay);
     // For the functions that are prepared from now on: WorkGroupOptions::vectors.
     void run_at_once(unsigned vectors) { vectors_ = vectors; }
-    // The same: they are optimised by more of the passes that follow LLVM's, as the code of kernels is.
+    // The same: they are optimised by all passes that kernels are.
     void run_all_passes() { runs_all_passes_ = true; }
     [[nodiscard]] const WorkGroupResult& result() const { return result_; }
     // Runs the function last prepared over a whole range.
