@@ -3,7 +3,7 @@
 //     for (uint i = 0; i < n; ++i)  out[i] = row[b + i] + table[i & 3];
 //
 // LLVM takes `b + i` and `i & 3` as numbers that grow by 1 if neither wraps around, and asks that before the loop. LLVM 22 leaves out a question that
-// another one answers, for which it compares where both numbers begin and how they grow, but not their widths: that `b + i` fits into 32 bits would mean that i
+// follows from another one, for which it compares where both numbers begin and how they grow, but not their widths: that `b + i` fits into 32 bits would mean that i
 // fits into 2. So all results behind the fourth one are wrong. Here the narrow number becomes one of which LLVM does not know how it grows.
 #pragma once
 
