@@ -1,4 +1,4 @@
-// The SLP vectorizer is left out where LLVM's vectorizer of loops has made vectors of many single elements of memory.
+// Where the SLP vectorizer is left out: for vectors of many single elements of memory, which LLVM's vectorizer of loops has made, and for long sums.
 #include "targets/host/pass_gate.h"
 
 #include <gtest/gtest.h>
@@ -28,18 +28,40 @@ std::string collecting(unsigned vectors, unsigned elements) {
     return text + "  ret void\n}\n";
 }
 
+bool joins(const std::string& text, bool has_lanes) {
+    llvm::LLVMContext context;
+    llvm::SMDiagnostic problem;
+    const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
+    EXPECT_NE(module, nullptr) << problem.getMessage().str();
+    return module && OptimizationGate(*module, has_lanes).should_run("SLPVectorizerPass", *module->getFunction("f"));
+}
+
 TEST(OptimizationGate, ForManyCollectedElements_LeavesOutTheJoiningOfStatements) {
-    const auto joins = [](const std::string& text, bool has_lanes) {
-        llvm::LLVMContext context;
-        llvm::SMDiagnostic problem;
-        const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
-        return module &&
-               OptimizationGate(*module, has_lanes).should_run("SLPVectorizerPass", *module->getFunction("f"));
-    };
     EXPECT_FALSE(joins(collecting(2, 64), true));
     EXPECT_TRUE(joins(collecting(1, 64), true));
     EXPECT_TRUE(joins(collecting(8, 16), true));  // a kernel's own vectors
     EXPECT_TRUE(joins(collecting(2, 64), false));
+}
+
+// Numbers of memory, combined one after the other.
+std::string combined(size_t numbers, const std::string& operation) {
+    std::string text = "define void @f(ptr %p) {\n  %s0 = load volatile i32, ptr %p\n";
+    for (size_t i = 1; i < numbers; ++i) {
+        const std::string at = std::to_string(i);
+        text += "  %b" + at + " = load volatile i32, ptr %p\n  %s" + at + " = " + operation + " i32 %s" +
+                std::to_string(i - 1) + ", %b" + at + "\n";
+    }
+    return text + "  store volatile i32 %s" + std::to_string(numbers - 1) + ", ptr %p\n  ret void\n}\n";
+}
+
+TEST(OptimizationGate, ForLongSums_LeavesOutTheJoiningOfStatements) {
+    for (const char* const operation : {"add", "xor"})
+        for (const bool has_lanes : {false, true}) {
+            EXPECT_TRUE(joins(combined(OptimizationGate::combined_numbers_max, operation), has_lanes)) << operation;
+            EXPECT_FALSE(joins(combined(OptimizationGate::combined_numbers_max + 1, operation), has_lanes))
+                << operation;
+        }
+    EXPECT_TRUE(joins(combined(OptimizationGate::combined_numbers_max + 1, "sub"), false));  // in no other order
 }
 
 }  // namespace

@@ -216,6 +216,30 @@ bool collects_many_elements(const llvm::Function& function) {
            static_cast<ptrdiff_t>(OptimizationGate::collected_elements_max);
 }
 
+// Whether a block combines more than `combined_numbers_max` numbers by one operation, one after the other or in any other order.
+bool combines_many_numbers(const llvm::Function& function) {
+    for (const llvm::BasicBlock& block : function) {
+        if (block.size() <= OptimizationGate::combined_numbers_max)
+            continue;
+        llvm::DenseMap<const llvm::Value*, size_t>
+            numbers;  // that an operation and those of its kind before it combine
+        for (const llvm::Instruction& instruction : block) {
+            if (!instruction.isAssociative() || instruction.getNumOperands() < 2)
+                continue;
+            const auto combined = [&](const llvm::Value* operand) -> size_t {
+                const auto* const before = llvm::dyn_cast<llvm::Instruction>(operand);
+                const bool is_alike = before != nullptr && before->getOpcode() == instruction.getOpcode();
+                return is_alike && before->hasOneUse() ? std::max<size_t>(numbers.lookup(before), 1) : 1;
+            };
+            const size_t all = combined(instruction.getOperand(0)) + combined(instruction.getOperand(1));
+            if (all > OptimizationGate::combined_numbers_max)
+                return true;
+            numbers[&instruction] = all;
+        }
+    }
+    return false;
+}
+
 size_t instructions_of(llvm::ArrayRef<const llvm::Function*> functions) {
     size_t instructions = 0;
     for (const llvm::Function* function : functions)
@@ -300,7 +324,8 @@ bool OptimizationGate::should_run(llvm::StringRef pass) const {
 }
 
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Function& function) const {
-    if (has_lanes_ && pass == "SLPVectorizerPass" && collects_many_elements(function))
+    if (pass == "SLPVectorizerPass" &&
+        ((has_lanes_ && collects_many_elements(function)) || combines_many_numbers(function)))
         return false;
     return should_run(pass) && (pass != "LoopUnrollPass" || !has_only_loops_with_calls(function));
 }

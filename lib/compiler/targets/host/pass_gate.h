@@ -29,6 +29,10 @@ public:
     static constexpr unsigned collected_elements_max = 64;
     static constexpr unsigned written_elements_max = 16;
 
+    // For the operations of one kind that combine more numbers in a block, such as a sum of as many terms, the SLP vectorizer takes quadratic time and more: 9 s
+    // for 800, more than a minute for 1,600.
+    static constexpr size_t combined_numbers_max = 256;
+
     // Of one block. The elimination of loads compares all pairs of accesses of a loop: 75 ms for 200 accesses.
     static constexpr unsigned pairwise_accesses_max = 100;
 
