@@ -49,7 +49,8 @@ bool has_wide_comparison(const Compiled& program) {
 
 TEST(CounterWidths, OfComparedPlaces_StayNarrow) {
     Compiled program(guarded_filter, processor_with_512_bits);
-    ASSERT_EQ(program.prepare("k"), "");
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole),
+              "");  // no work-items are left over
     EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
     EXPECT_FALSE(has_wide_comparison(program)) << program.optimised();
 }

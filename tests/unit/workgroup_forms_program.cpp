@@ -252,7 +252,7 @@ std::string FormsProgram::loop(const Scope& scope) {
     inner.loops = scope.meets_barriers && !is_shared ? 1 : scope.loops + 1;
     inner.places.push_back(t);
     std::string code;
-    if (!is_shared && scope.loops == 0 && pick(4) == 0) {  // lanes leave it in their order
+    if (!is_shared && !scope.is_function && scope.loops == 0 && pick(4) == 0) {  // lanes leave it in their order
         code =
             one_of("for (int $t = 0; $t < (int)lid; ++$t) {\n", "for (int $t = (int)lid; $t < (int)size; $t += 2) {\n",
                    "for (int $t = (int)size - 1; $t >= (int)lid; --$t) {\n");

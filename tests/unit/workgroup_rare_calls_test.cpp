@@ -59,7 +59,9 @@ TEST(RareCalls, AreOneCallForAllLanes_AndKeepTheValuesAroundThem) {
                 program.prepare("k", specialised, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible),
                 "");
             EXPECT_GT(program.result().lanes.loops, 0u) << processor;
-            EXPECT_EQ(count(program.optimised(), "@far.lanes"), 1u) << processor << program.optimised();
+            // One more for the work-items that are left over, where the size of the groups is not known.
+            EXPECT_EQ(count(program.optimised(), "@far.lanes"), specialised ? 1U : 2U)
+                << processor << program.optimised();
             std::vector<uint32_t> in(n), out(n), expected(n);
             for (const uint32_t limit : {0U, 50U, 96U, 189U, 1000U}) {
                 for (uint32_t i = 0; i < n; ++i) {

@@ -22,7 +22,8 @@ std::string common_prefix(int limit) {
 
 TEST(SearchLoops, StayLoops) {
     Compiled program(common_prefix(16), processor_with_512_bits);
-    ASSERT_EQ(program.prepare("k"), "");
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole),
+              "");  // no work-items are left over
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
     EXPECT_LE(count(program, "call <16 x i8> @llvm.masked.load"), 2U) << program.optimised();
 }

@@ -76,7 +76,8 @@ TEST(SkippedRegions, HaveOneBlockWithADivision) {
     EXPECT_TRUE(has(divided, "if.some")) << divided.optimised();
     Compiled multiplied(close("(1 - r * (r + 3)) * (r + 0.1f) * (r - 2) * (r + d) * (1 + d * r) * (2 - d) * (r - 5)"),
                         processor_with_512_bits);
-    ASSERT_EQ(multiplied.prepare("k"), "");
+    ASSERT_EQ(multiplied.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole),
+              "");  // no work-items are left over
     EXPECT_FALSE(has(multiplied, "if.some")) << multiplied.optimised();
 }
 

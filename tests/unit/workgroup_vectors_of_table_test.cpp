@@ -65,8 +65,10 @@ TEST(VectorsOfTable, WithoutLanes_ArePermutations) {
 
 // The indices of two work-items' vectors of eight fill a register.
 TEST(VectorsOfTable, SideBySideInLanes_AreOnePermutation) {
-    const std::string code =
-        code_of(vector_kernel("float", "int", 8), processor_with_512_bits, Lanes::with_whole_vectors);
+    Compiled program(vector_kernel("float", "int", 8), processor_with_512_bits);
+    // No work-items are left over.
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::with_whole_vectors), "");
+    const std::string code = program.optimised();
     EXPECT_GT(permutations_in(code), 0U);
     EXPECT_EQ(count(code, "extractelement <16 x i32>"), 0U);
     EXPECT_EQ(count(code, "<2 x i32>"), 0U) << "the first indices of both, and so on";

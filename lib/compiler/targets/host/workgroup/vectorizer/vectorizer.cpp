@@ -157,8 +157,8 @@ bool may_mask_left_over(const llvm::Loop& loop, const WorkGroupOptions& options,
                         double one_by_one) {
     constexpr double work_min = 60;
     constexpr size_t instructions_max = 1500;
-    return options.lanes != Lanes::where_they_pay ||
-           (prices.masks == Masks::cheap && one_by_one >= work_min && instruction_count(loop) <= instructions_max);
+    return (options.lanes != Lanes::where_they_pay || prices.masks == Masks::cheap) && one_by_one >= work_min &&
+           instruction_count(loop) <= instructions_max;
 }
 
 Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
