@@ -47,7 +47,7 @@ llvm::SmallVector<llvm::Value*, lane_structure_max> LaneCode::bits_of(llvm::Valu
                                                                       unsigned elements) {
     llvm::SmallVector<llvm::Value*, lane_structure_max> values;
     for (unsigned element = 0; element < elements; ++element) {
-        llvm::Value* const moved = builder_.CreateLShr(numbers, element * type.getIntegerBitWidth());
+        llvm::Value* const moved = builder_.CreateLShr(numbers, uint64_t{element} * type.getIntegerBitWidth());
         values.push_back(builder_.CreateTrunc(moved, wide(&type)));
     }
     return values;
