@@ -55,10 +55,11 @@ std::optional<HalfOfExtension> half_of_extension(const llvm::BinaryOperator& op)
 // The shape of a value that is shifted down by at most the number of its lowest bits that are the same in all lanes, where lanes differ in a few bits above them.
 std::optional<LaneShape> LaneShapes::shifted_below(llvm::BinaryOperator& op) const {
     uint64_t back = 0;
-    if (!llvm::PatternMatch::match(op.getOperand(1), llvm::PatternMatch::m_ConstantInt(back)))
+    if (!op.getType()->isIntegerTy() ||
+        !llvm::PatternMatch::match(op.getOperand(1), llvm::PatternMatch::m_ConstantInt(back)))
         return std::nullopt;
     const LaneShape value = of(op.getOperand(0));
-    const unsigned bits = op.getType()->getIntegerBitWidth();
+    const unsigned bits = op.getType()->getScalarSizeInBits();
     if (!value.is_strided() || value.differing_bits <= back || value.differing_bits >= bits ||
         value.stride % (int64_t{1} << back) != 0)
         return std::nullopt;
