@@ -275,7 +275,7 @@ TEST(SkippedRegions, ThatReturnHaveTheResultsOfEachArm) {
             std::vector<int> kinds(size_t{2} * count);
             for (int i = 0; i < count; ++i) {
                 kinds[static_cast<size_t>(i)] = (first + i * 7 % kinds_in_turn) % 4;
-                kinds[static_cast<size_t>(count + i)] = i * 11 % count;
+                kinds[static_cast<size_t>(count) + static_cast<size_t>(i)] = i * 11 % count;
             }
             const auto run = [&](const Compiled& program) {
                 std::vector<float> out(size_t{2} * count, -7);
