@@ -16,31 +16,13 @@ llvm::BasicBlock* make_block(const LoweredKernel& kernel, const llvm::Twine& nam
     return llvm::BasicBlock::Create(kernel.function->getContext(), name, kernel.function);
 }
 
-// Unrolling or unswitching a loop over work-items makes the code larger but not faster.
-llvm::SmallVector<llvm::Metadata*, 4> plain_loop_properties(llvm::LLVMContext& context) {
-    const auto property = [&](llvm::StringRef name) {
-        return llvm::MDNode::get(context, llvm::MDString::get(context, name));
-    };
-    return {nullptr, property("llvm.loop.unroll.disable"), property("llvm.loop.unswitch.partial.disable"),
-            property(items_tag)};
-}
-
-void set_properties(llvm::Instruction& back_branch, llvm::ArrayRef<llvm::Metadata*> properties) {
-    llvm::MDNode* loop = llvm::MDNode::getDistinct(back_branch.getContext(), properties);
-    loop->replaceOperandWith(0, loop);
-    back_branch.setMetadata(llvm::LLVMContext::MD_loop, loop);
-}
-
-void keep_plain(llvm::Instruction& back_branch) {
-    set_properties(back_branch, plain_loop_properties(back_branch.getContext()));
-}
-
-// For kernels that use the ids of the innermost dimension only: their groups rarely have more than one row.
-void keep_plain_row(llvm::Instruction& back_branch) {
-    llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties(back_branch.getContext());
-    llvm::Metadata* name[] = {llvm::MDString::get(back_branch.getContext(), single_row_tag)};
-    properties.push_back(llvm::MDNode::get(back_branch.getContext(), name));
-    set_properties(back_branch, properties);
+// Unrolling or unswitching a loop over work-items makes the code larger but not faster. `tags`, `other`: further properties (set_loop_properties).
+void keep_plain(llvm::Instruction& back_branch, llvm::ArrayRef<llvm::StringRef> tags = {},
+                const llvm::MDNode* other = nullptr) {
+    llvm::SmallVector<llvm::StringRef, 4> names{"llvm.loop.unroll.disable", "llvm.loop.unswitch.partial.disable",
+                                                items_tag};
+    llvm::append_range(names, tags);
+    set_loop_properties(back_branch, names, other);
 }
 
 llvm::Value* back_condition(llvm::BasicBlock& latch) { return &latch.back(); }
@@ -233,7 +215,13 @@ ItemLoops make_item_loops(const LoweredKernel& kernel, llvm::BasicBlock& prehead
         nest.ids[sub_group_dimension] = at.CreateLShr(nest.index, std::countr_zero(kernel.sub_group_size));
     }
     loops.done = make_block(kernel, "items.done");
-    const auto close_row = has_rows ? keep_plain : keep_plain_row;
+    // Groups of kernels that use the ids of the innermost dimension only rarely have more than one row.
+    const auto close_row = [&](llvm::Instruction& back_branch) {
+        if (has_rows)
+            keep_plain(back_branch);
+        else
+            keep_plain(back_branch, {single_row_tag});
+    };
     llvm::BasicBlock* latch = nullptr;
     for (size_t i = 0; i < counted.size(); ++i) {
         llvm::BasicBlock* const next = make_block(kernel, "items.next." + counted[i].name);
@@ -255,14 +243,12 @@ SubGroupLoops make_sub_group_loops(const LoweredKernel& kernel, llvm::BasicBlock
 
 void tag_loop(const LoopNest& nest, const char* tag, llvm::MDNode* access_group) {
     llvm::LLVMContext& context = nest.latch->getContext();
-    llvm::SmallVector<llvm::Metadata*, 4> properties = plain_loop_properties(context);
+    llvm::MDNode* parallel = nullptr;
     if (access_group) {
-        llvm::Metadata* parallel[] = {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group};
-        properties.push_back(llvm::MDNode::get(context, parallel));
+        llvm::Metadata* accesses[] = {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), access_group};
+        parallel = llvm::MDNode::get(context, {nullptr, llvm::MDNode::get(context, accesses)});
     }
-    llvm::Metadata* name[] = {llvm::MDString::get(context, tag)};
-    properties.push_back(llvm::MDNode::get(context, name));
-    set_properties(*nest.latch->getTerminator(), properties);
+    keep_plain(*nest.latch->getTerminator(), {tag}, parallel);
 }
 
 }  // namespace polder::compiler::workgroup

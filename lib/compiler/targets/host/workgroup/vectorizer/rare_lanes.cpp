@@ -103,7 +103,7 @@ public:
             llvm::BasicBlock* const done = block("done");
             auto* const last = at_.CreateCondBr(at_.CreateICmpEQ(next, at_.getInt64(all_lanes_)), done, vectors);
             if (all_lanes_ == 2 * lanes_)
-                mark_as_short(*last);
+                set_loop_properties(*last, {"llvm.loop.unroll.full"});
             at_.SetInsertPoint(done);
             first = counter;
         } else {
@@ -116,13 +116,6 @@ public:
 
 private:
     llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(context_, name, &function_); }
-
-    void mark_as_short(llvm::BranchInst& last) {
-        llvm::MDNode* const full = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.full"));
-        llvm::MDNode* const loop = llvm::MDNode::getDistinct(context_, {nullptr, full});
-        loop->replaceOperandWith(0, loop);
-        last.setMetadata(llvm::LLVMContext::MD_loop, loop);
-    }
 
     void define_vector(llvm::BasicBlock& before, llvm::BasicBlock& after, llvm::Value& first, llvm::Value& bits) {
         at_.SetInsertPoint(&before);

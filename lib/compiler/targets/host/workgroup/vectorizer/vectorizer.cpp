@@ -136,8 +136,8 @@ struct Outcome {
     double waited = 0;  // by one work-item with explicit vectors for the chains of its loops, in instructions
     // The loop is to be tried again: the work-items left over by several vectors at once may fill one vector, or inner loops were unrolled.
     bool comes_again = false;
-    bool rest_comes_again =
-        false;  // the work-items that are left over by whole vectors are to be tried, under a mask (left_over_items.h)
+    // The work-items that are left over by whole vectors are to be tried, under a mask (left_over_items.h).
+    bool rest_comes_again = false;
     bool only_asks = false;  // the loop only evaluates guards (skip_idle_items)
     bool skips = false;  // the loop has another around it that only evaluates guards (skip_idle_items)
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)

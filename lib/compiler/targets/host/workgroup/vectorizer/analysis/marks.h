@@ -1,6 +1,8 @@
 // The marks in metadata and attributes that say to later steps of work-group compilation what a loop, a variable or a function is.
 #pragma once
 
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/ADT/StringRef.h>
 #include <llvm/IR/Instruction.h>
 
 namespace polder::compiler::workgroup {
@@ -13,6 +15,9 @@ inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
 inline constexpr const char* sub_group_tag = "polder.sub_group";
 // and the loops over work-items, and over rows of them.
 inline constexpr const char* items_tag = "polder.items";
+// Makes it the loop that `back` ends: one with the properties of another loop, when there is one, and with these.
+void set_loop_properties(llvm::Instruction& back, llvm::ArrayRef<llvm::StringRef> names,
+                         const llvm::MDNode* other = nullptr);
 
 // Metadata of variables of which all lanes use the same memory.
 inline constexpr const char* shared_variable = "polder.shared";

@@ -89,11 +89,7 @@ void loop_over_lanes(llvm::IRBuilder<>& at, unsigned lanes, llvm::Value* bits, l
     at.SetInsertPoint(latch);
     llvm::Value* const next = at.CreateAdd(lane, at.getInt64(1), "", true, true);
     lane->addIncoming(next, latch);
-    llvm::Metadata* const tag = llvm::MDNode::get(context, llvm::MDString::get(context, sub_group_tag));
-    llvm::MDNode* const properties = llvm::MDNode::getDistinct(context, {nullptr, tag});
-    properties->replaceOperandWith(0, properties);
-    at.CreateCondBr(at.CreateICmpEQ(next, at.getInt64(lanes)), &after, head)
-        ->setMetadata(llvm::LLVMContext::MD_loop, properties);
+    set_loop_properties(*at.CreateCondBr(at.CreateICmpEQ(next, at.getInt64(lanes)), &after, head), {sub_group_tag});
 }
 
 llvm::CallInst* callee_call_in(llvm::Function& function) {

@@ -141,12 +141,7 @@ private:
             llvm::Value* next = at_.CreateAdd(index, at_.getInt64(lanes_.width()), "", true, true);
             index->addIncoming(next, at_.GetInsertBlock());
             llvm::Instruction* back = at_.CreateCondBr(at_.CreateICmpEQ(next, covered), &finish, begin_[plan_.header]);
-            llvm::LLVMContext& context = function_.getContext();
-            llvm::MDNode* id = llvm::MDNode::getDistinct(
-                context, {nullptr, llvm::MDNode::get(context, llvm::MDString::get(context, "llvm.loop.unroll.disable")),
-                          llvm::MDNode::get(context, llvm::MDString::get(context, items_tag))});
-            id->replaceOperandWith(0, id);
-            back->setMetadata(llvm::LLVMContext::MD_loop, id);
+            set_loop_properties(*back, {"llvm.loop.unroll.disable", items_tag});
         } else if (const auto chunk = plan_.chunks.find(&block); chunk != plan_.chunks.end()) {
             emit_chunk(block, chunk->second);
         } else {

@@ -175,10 +175,7 @@ private:
         llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpULT(end, plan_.count), some, plan_.exit);
         first->addIncoming(llvm::ConstantInt::get(type, 0), plan_.preheader);
         first->addIncoming(end, next);
-        const auto property = [&](const char* name) {
-            return llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), name));
-        };
-        set_loop(*back, {nullptr, property("llvm.loop.unroll.disable"), property(items_tag)});
+        set_loop_properties(*back, {"llvm.loop.unroll.disable", items_tag});
     }
 
     // Makes the loop run the work-items beyond `first` whose bits are set in `entered`, of which at least one is.
@@ -229,11 +226,7 @@ private:
         llvm::BranchInst* const back = at.CreateCondBr(at.CreateICmpEQ(next, &size), behind, head);
         counter->addIncoming(llvm::ConstantInt::get(type, 0), &before);
         counter->addIncoming(next, latch);
-        llvm::SmallVector<llvm::Metadata*, 8> properties{nullptr};
-        llvm::append_range(properties, llvm::drop_begin(plan_.loop->getLoopID()->operands()));
-        properties.push_back(
-            llvm::MDNode::get(function_.getContext(), llvm::MDString::get(function_.getContext(), idle_items_tag)));
-        set_loop(*back, properties);
+        set_loop_properties(*back, {idle_items_tag}, plan_.loop->getLoopID());
         return behind;
     }
 
@@ -261,12 +254,6 @@ private:
             }
         }
         return blocks.front();
-    }
-
-    static void set_loop(llvm::Instruction& back, llvm::ArrayRef<llvm::Metadata*> properties) {
-        llvm::MDNode* const id = llvm::MDNode::getDistinct(back.getContext(), properties);
-        id->replaceOperandWith(0, id);
-        back.setMetadata(llvm::LLVMContext::MD_loop, id);
     }
 
     const LanePlan& plan_;

@@ -1,21 +1,13 @@
 #include "left_over_items.h"
 
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
+
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
 namespace {
-
-void add_tag(llvm::Instruction& back, const char* tag) {
-    llvm::LLVMContext& context = back.getContext();
-    llvm::SmallVector<llvm::Metadata*, 8> properties{nullptr};
-    llvm::append_range(properties, llvm::drop_begin(back.getMetadata(llvm::LLVMContext::MD_loop)->operands()));
-    properties.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, tag)));
-    llvm::MDNode* const id = llvm::MDNode::getDistinct(context, properties);
-    id->replaceOperandWith(0, id);
-    back.setMetadata(llvm::LLVMContext::MD_loop, id);
-}
 
 // Whether nothing but the end of the loop uses the next index and its comparison, and the index is all that goes from one work-item to the next.
 bool only_counts(const LanePlan& plan) {
@@ -49,7 +41,7 @@ bool mask_left_over_items(const LanePlan& plan, unsigned width) {
     llvm::Value* const whole =
         at.CreateAnd(at.CreateAdd(plan.count, at.getInt64(width - 1)), at.getInt64(~uint64_t{width - 1}));
     plan.compare->setOperand(1, whole);
-    add_tag(*end, left_over_tag);
+    set_loop_properties(*end, {left_over_tag}, end->getMetadata(llvm::LLVMContext::MD_loop));
     return true;
 }
 

@@ -297,15 +297,15 @@ private:
         llvm::Value* const passing_count = at.CreateSub(passing.end, passing.begin);
         at.CreateBr(copy_without_guards(*passing_all, *passing_done, *passing.begin, *passing_count));
         at.SetInsertPoint(passing_done);
-        set_loop(*at.CreateBr(part), {nullptr, property("llvm.loop.unroll.disable"),
-                                      property("llvm.loop.unswitch.partial.disable"), property(items_tag)});
+        set_loop_properties(*at.CreateBr(part),
+                            {"llvm.loop.unroll.disable", "llvm.loop.unswitch.partial.disable", items_tag});
 
         const auto entry = static_cast<unsigned>(plan_.index->getBasicBlockIndex(plan_.preheader));
         plan_.index->setIncomingBlock(entry, guarded);
         plan_.index->setIncomingValue(entry, start);
         plan_.compare->setOperand(1, end);
         plan_.latch->getTerminator()->replaceSuccessorWith(plan_.exit, guarded_done);
-        set_tags(*plan_.latch->getTerminator(), {passing_items_tag});
+        set_loop_properties(*plan_.latch->getTerminator(), {passing_items_tag}, plan_.loop->getLoopID());
     }
 
     // The body for `count` work-items from `first`, which all pass the guards. Returns its first block.
@@ -338,7 +338,7 @@ private:
         counter->replaceUsesWithIf(
             item, [&](const llvm::Use& use) { return use.getUser() != item && use.getUser() != copy_of(plan_.next); });
         auto* const latch = llvm::cast<llvm::BasicBlock>(copy_of(plan_.latch));
-        set_tags(*latch->getTerminator(), {passing_items_tag, unguarded_tag});
+        set_loop_properties(*latch->getTerminator(), {passing_items_tag, unguarded_tag}, plan_.loop->getLoopID());
         return counter->getParent();
     }
 
@@ -369,24 +369,6 @@ private:
             llvm::DeleteDeadBlock(empty);
             empty = next;
         }
-    }
-
-    llvm::MDNode* property(const char* name) const {
-        return llvm::MDNode::get(context_, llvm::MDString::get(context_, name));
-    }
-
-    static void set_loop(llvm::Instruction& back, llvm::ArrayRef<llvm::Metadata*> properties) {
-        llvm::MDNode* const id = llvm::MDNode::getDistinct(back.getContext(), properties);
-        id->replaceOperandWith(0, id);
-        back.setMetadata(llvm::LLVMContext::MD_loop, id);
-    }
-
-    void set_tags(llvm::Instruction& back, llvm::ArrayRef<const char*> tags) const {
-        llvm::SmallVector<llvm::Metadata*, 8> properties{nullptr};
-        llvm::append_range(properties, llvm::drop_begin(plan_.loop->getLoopID()->operands()));
-        for (const char* tag : tags)
-            properties.push_back(property(tag));
-        set_loop(back, properties);
     }
 
     const LanePlan& plan_;
