@@ -48,7 +48,7 @@ void run_groups(const LaunchRecord& launch, const driver::HostCode& code, UnitRa
     GroupId group(groups.begin, launch.context.num_groups);
     fault_report::prepare_thread();
     running_groups = {launch.kernel, group.id};
-    const StandardFloatEnvironment environment;
+    const KernelFloatEnvironment environment(code.flushes_subnormals);
     for (uint64_t i = groups.begin; i < groups.end; ++i) {
         function(launch.arguments, &launch.context, group.id, workspace.local(), workspace.scratch());
         group.advance(launch.context.num_groups);

@@ -46,6 +46,7 @@ struct HostCode {
     uint64_t stack_bytes = 0;
     uint64_t private_bytes_per_work_item = 0;
     uint64_t preferred_multiple = 1;  // the vector width
+    bool flushes_subnormals = false;  // it may compute with zeros in their place (-cl-denorms-are-zero)
     std::string name;  // of the kernel, for messages
 };
 

@@ -8,43 +8,6 @@
 namespace polder::compiler::test {
 namespace {
 
-PtxOutcome first_kernel(const Outcome& built, const std::optional<WorkGroups>& groups = {}) {
-    if (built.status != Status::success)
-        return {nullptr, {}, built.log};
-    const std::string name = built.module->kernels().front().name;
-    PtxOutcome outcome = ptx_of(built.module, name, "sm_90", groups);
-    for (const char* processor : all_processors)
-        if (outcome.error.empty())
-            outcome.error = ptx_of(built.module, name, processor, groups).error;
-    return outcome;
-}
-
-PtxOutcome one_kernel(const std::string& source, const std::string& options = "-cl-std=CL3.0",
-                      const std::optional<WorkGroups>& groups = {}) {
-    return first_kernel(build(source, options), groups);
-}
-
-PtxOutcome kernel_of_spirv(const std::string& options) {
-    std::ifstream module(POLDER_TEST_PRECISION, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(module), {}};
-    std::string log;
-    auto object = compile({bytes, {}, options, target(), true, CompileInput::Language::spirv, {}}, log);
-    if (!object)
-        return {nullptr, {}, log};
-    auto program = link({{*object}, options, target(), true}, log);
-    return first_kernel(outcome_of(std::move(program), log));
-}
-
-#define EXPECT_HAS(outcome, words) EXPECT_TRUE((outcome).has(words)) << (words) << "\n" << (outcome).code.code
-
-// How often `words` occur.
-size_t count(std::string_view text, std::string_view words) {
-    size_t found = 0;
-    for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1))
-        ++found;
-    return found;
-}
-
 TEST(Nvptx, OneProgram_IsAssembledForEveryProcessor) {
     const Outcome built = build("kernel void k(global float* a, float b) { a[get_global_id(0)] += b; }");
     ASSERT_EQ(built.status, Status::success) << built.log;
@@ -425,42 +388,6 @@ TEST(Nvptx, NativeFunctions_AreTheProcessorsOwn) {
     EXPECT_EQ(ptx.error, "");
     for (const char* words : {"sin.approx.f32", "ex2.approx.f32", "lg2.approx.f32", "rsqrt.approx.f32", "div.full.f32"})
         EXPECT_HAS(ptx, words);
-}
-
-void expect_precision(const PtxOutcome& usual, const PtxOutcome& exact) {
-    EXPECT_EQ(usual.error, "");
-    EXPECT_EQ(count(usual.code.code, "div.full.f32"), 5u);
-    EXPECT_EQ(count(usual.code.code, "\tsqrt.approx.f32"), 1u);
-    EXPECT_EQ(count(usual.code.code, "rsqrt.approx.f32"), 1u);
-    EXPECT_EQ(exact.error, "");
-    EXPECT_EQ(count(exact.code.code, "div.rn.f32"), 5u);
-    EXPECT_EQ(count(exact.code.code, "sqrt.rn.f32"), 1u);
-    EXPECT_EQ(count(exact.code.code, "rsqrt.approx.f32"), 1u);
-}
-
-// The same kernel from source and from SPIR-V.
-TEST(Nvptx, Precision_IsNoMoreThanOpenClAsksFor) {
-    std::ifstream file(POLDER_TEST_PRECISION_SOURCE);
-    const std::string source{std::istreambuf_iterator<char>(file), {}};
-    const char* const exact = "-cl-fp32-correctly-rounded-divide-sqrt";
-    expect_precision(one_kernel(source), one_kernel(source, exact));
-    expect_precision(kernel_of_spirv(""), kernel_of_spirv(exact));
-}
-
-TEST(Nvptx, RelaxedMath_IsTheProcessorsOwn) {
-    const char* const source = "kernel void k(global float* a, global float2* b) {"
-                               "  a[0] = exp(a[1]) + log(a[2]) + sin(a[3]) + pow(a[4], a[5]); b[0] = exp2(b[1]); }";
-    const PtxOutcome relaxed = one_kernel(source, "-cl-fast-relaxed-math");
-    EXPECT_EQ(relaxed.error, "");
-    EXPECT_EQ(count(relaxed.code.code, "ex2.approx.ftz.f32"), 4u);
-    EXPECT_EQ(count(relaxed.code.code, "lg2.approx.ftz.f32"), 2u);
-    EXPECT_EQ(count(relaxed.code.code, "sin.approx.ftz.f32"), 1u);
-    EXPECT_EQ(count(relaxed.code.code, ".f64"), 0u);
-    const PtxOutcome usual = one_kernel(source);
-    EXPECT_EQ(usual.error, "");
-    EXPECT_EQ(count(usual.code.code, "lg2.approx") + count(usual.code.code, "sin.approx") +
-                  count(usual.code.code, ".ftz."),
-              0u);
 }
 
 // Work-items of a warp that leave the copies of a body in different places wait for each other at each of them.

@@ -77,4 +77,32 @@ inline void expect_ptx(const std::shared_ptr<const Module>& module) {
             EXPECT_EQ(ptx_of(module, kernel.name, processor).error, "") << kernel.name << " for " << processor;
 }
 
+// The first kernel of a program, for sm_90, once it is known to be accepted for all processors.
+inline PtxOutcome first_kernel(const Outcome& built, const std::optional<WorkGroups>& groups = {}) {
+    if (built.status != Status::success)
+        return {nullptr, {}, built.log};
+    const std::string name = built.module->kernels().front().name;
+    PtxOutcome outcome = ptx_of(built.module, name, "sm_90", groups);
+    for (const char* processor : all_processors)
+        if (outcome.error.empty())
+            outcome.error = ptx_of(built.module, name, processor, groups).error;
+    return outcome;
+}
+
+// The first kernel of `source`.
+inline PtxOutcome one_kernel(const std::string& source, const std::string& options = "-cl-std=CL3.0",
+                             const std::optional<WorkGroups>& groups = {}) {
+    return first_kernel(build(source, options), groups);
+}
+
+#define EXPECT_HAS(outcome, words) EXPECT_TRUE((outcome).has(words)) << (words) << "\n" << (outcome).code.code
+
+// How often `words` occur.
+inline size_t count(std::string_view text, std::string_view words) {
+    size_t found = 0;
+    for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1))
+        ++found;
+    return found;
+}
+
 }  // namespace polder::compiler::test

@@ -19,6 +19,7 @@ enum class Action : uint8_t {
     ignore_value,  // the same, with a value
     set_standard,  // -cl-std=
     disable_optimizations,
+    flush_subnormals,
     add_debug_information,
     create_library,
     enable_link_options,
@@ -43,7 +44,7 @@ constexpr std::array options_table{
     Option{"-Werror", Action::pass, Place::compiling, "warnings are errors"},
     Option{"-cl-std=", Action::set_standard, Place::compiling, "the version of OpenCL C or C++ for OpenCL"},
     Option{"-cl-single-precision-constant", Action::pass, Place::compiling, "double literals are float"},
-    Option{"-cl-denorms-are-zero", Action::ignore, Place::both, "allows flushing; the processor does not need to"},
+    Option{"-cl-denorms-are-zero", Action::flush_subnormals, Place::both, "subnormal numbers are 0"},
     Option{"-cl-fp32-correctly-rounded-divide-sqrt", Action::pass, Place::compiling, "no approximation of / and sqrt"},
     Option{"-cl-opt-disable", Action::disable_optimizations, Place::compiling, "no optimisation"},
     Option{"-cl-strict-aliasing", Action::ignore, Place::compiling, "of OpenCL 1.0; no effect"},
@@ -159,6 +160,7 @@ private:
         case Action::ignore_value: return {};
         case Action::set_standard: return set_standard(value);
         case Action::disable_optimizations: parsed_.is_optimized = false; return {};
+        case Action::flush_subnormals: parsed_.flushes_subnormals = true; return {};
         case Action::add_debug_information: parsed_.has_debug_information = true; return {};
         case Action::create_library: parsed_.makes_library = true; return {};
         case Action::enable_link_options: parsed_.enables_link_options = true; return {};
@@ -198,6 +200,8 @@ void add_extra_flags(BuildOptions& parsed) {
             parsed.standard = word.substr(8);
         else if (word == "-cl-opt-disable")
             parsed.is_optimized = false;
+        else if (word == "-cl-denorms-are-zero")
+            parsed.flushes_subnormals = true;
         else if (word == "-g")
             parsed.has_debug_information = true;
         else if (const Option* option = find(word);

@@ -17,6 +17,7 @@ struct BuildOptions {
     std::vector<std::string> clang;  // for `clang -cc1`, in the application's order
     std::string standard = "CL1.2";  // value of -cl-std
     bool is_optimized = true;        // no -cl-opt-disable
+    bool flushes_subnormals = false;  // -cl-denorms-are-zero
     bool has_debug_information = false;  // -g
     bool makes_library = false;      // -create-library
     bool enables_link_options = false;

@@ -59,13 +59,13 @@ auto fields_of(T& variables) {
 
 template <Same<CompiledModule::Parts> T>
 auto fields_of(T& parts) {
-    return std::tie(parts.kind, parts.bitcode, parts.kernels, parts.variables, parts.options.is_optimized, parts.source,
-                    parts.blocks);
+    return std::tie(parts.kind, parts.bitcode, parts.kernels, parts.variables, parts.options.is_optimized,
+                    parts.options.flushes_subnormals, parts.source, parts.blocks);
 }
 
 namespace {
 
-constexpr std::string_view magic = "POLDER\x1a\x08";
+constexpr std::string_view magic = "POLDER\x1a\x09";
 
 // The properties that a binary must share with this process: ABI version, LLVM version, and processor.
 std::string compatibility() {

@@ -12,6 +12,7 @@ namespace polder::compiler {
 // The compile options of a translation unit that matter after it was compiled.
 struct CodeOptions {
     bool is_optimized = true;
+    bool flushes_subnormals = false;  // of all objects of an executable, or when it was linked
 };
 
 class CompiledModule final : public Module {

@@ -68,7 +68,7 @@ Result<std::shared_ptr<const Module>> compile_parsed(const CompileInput& input, 
     CompiledModule::Parts parts;
     parts.kind = ModuleKind::compiled_object;
     parts.bitcode = write_bitcode(*frontend->module);
-    parts.options.is_optimized = options.is_optimized;
+    parts.options = {.is_optimized = options.is_optimized, .flushes_subnormals = options.flushes_subnormals};
     auto module = std::make_shared<const CompiledModule>(std::move(parts));
     // Warnings are not kept with a cached result, so that a program with warnings is compiled again.
     if (!frontend->reads_files && log.empty()) {

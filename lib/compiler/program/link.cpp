@@ -94,11 +94,14 @@ Result<std::shared_ptr<const Module>> link_parsed(const LinkInput& input, const 
     } else {
         parts.bitcode = write_bitcode(**whole);
     }
+    parts.options.flushes_subnormals = true;
     for (const auto& module : input.modules) {
+        parts.options.flushes_subnormals &= impl(module).options().flushes_subnormals;
         parts.options.is_optimized &= impl(module).options().is_optimized;
         const driver::SourceProgram& source = impl(module).source();
         parts.source.units.insert(parts.source.units.end(), source.units.begin(), source.units.end());
     }
+    parts.options.flushes_subnormals |= options.flushes_subnormals;
     parts.source.link_options = input.options;
     parts.source.is_build = input.is_build;
     return std::make_shared<const CompiledModule>(std::move(parts));

@@ -7,8 +7,10 @@ namespace polder::compiler {
 
 std::string frontend_cache_key(const CompileInput& input, const BuildOptions& options) {
     const std::vector<std::string> arguments = frontend_arguments(input, options);
-    // -cl-opt-disable is not an argument of Clang. The module keeps it for Polder's own passes, so the key needs it, too.
-    std::vector<std::string_view> parts{"frontend", input.source, options.is_optimized ? "optimized" : "as written"};
+    // -cl-opt-disable and -cl-denorms-are-zero are not arguments of Clang. The module keeps them for Polder's own passes and for launches, so the
+    // key needs them, too.
+    std::vector<std::string_view> parts{"frontend", input.source, options.is_optimized ? "optimized" : "as written",
+                                        options.flushes_subnormals ? "flushed" : ""};
     for (const NamedSource& header : input.headers) {
         parts.push_back(header.name);
         parts.push_back(header.text);

@@ -358,6 +358,7 @@ private:
                                       .stack_bytes = object.stack_bytes,
                                       .private_bytes_per_work_item = object.private_bytes_per_work_item,
                                       .preferred_multiple = std::max<uint64_t>(object.vector_width, 1),
+                                      .flushes_subnormals = module().options().flushes_subnormals,
                                       .name = kernel.name};
         entry.object = std::move(*loaded);
         entry.object_hash = object_hash;

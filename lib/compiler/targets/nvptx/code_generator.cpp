@@ -80,7 +80,7 @@ public:
         POLDER_TRY(verified(*module, "lowering for PTX"));
         const bool is_relaxed = use_approximations(*module);
         POLDER_TRY(link_builtins(*module));
-        if (is_relaxed)
+        if (is_relaxed || request_.module.options().flushes_subnormals)
             flush_denormals(*module);
         POLDER_ASSIGN(entry,
                       make_kernel_entry(*module->getFunction(request_.kernel.name), request_.kernel, request_.groups));

@@ -43,7 +43,8 @@ Result<std::string> key_of(const PtxRequest& request) {
                       groups,
                       request.zeroed.local ? "zeroed local memory" : "",
                       request.zeroed.private_variables ? "zeroed variables" : "",
-                      request.module.options().is_optimized ? "optimized" : "plain"});
+                      request.module.options().is_optimized ? "optimized" : "plain",
+                      request.module.options().flushes_subnormals ? "flushed" : ""});
 }
 
 Result<PtxKernel> make_kernel(const PtxRequest& request) {
