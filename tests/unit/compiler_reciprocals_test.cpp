@@ -1,5 +1,7 @@
 // Divisions that may be approximate: within the bound of OpenCL C, and right for divisors that are 0 or infinite.
+#include "compiled_for_processor.h"
 #include "compiler_support.h"
+#include "targets/host/instructions/huge_reciprocals.h"
 
 #include <bit>
 #include <cmath>
@@ -301,6 +303,55 @@ TEST(Reciprocals, QuotientsAreWithinTheirBound) {
     }
     EXPECT_LE(worst, 2.5);
     EXPECT_GT(worst, 0.5) << "the division was exact";
+}
+
+// native_recip, a program's own quotients, vectors, a constant, and a root, which is never huge.
+constexpr const char* reciprocals = R"(
+target triple = "x86_64-unknown-linux-gnu"
+define float @native(float %x) {
+  %r = fdiv arcp float 1.0, %x
+  ret float %r
+}
+define float @exact(float %x) {
+  %r = fdiv float 1.0, %x
+  ret float %r
+}
+define float @relaxed(float %x) {
+  %r = fdiv fast float 1.0, %x
+  ret float %r
+}
+define float @quotient(float %x, float %y) {
+  %r = fdiv arcp float %x, %y
+  ret float %r
+}
+define <4 x float> @vector(<4 x float> %x) {
+  %r = fdiv arcp <4 x float> splat (float 1.0), %x
+  ret <4 x float> %r
+}
+define float @constant() {
+  %r = fdiv arcp float 1.0, 0x47EFFFFFE0000000
+  ret float %r
+}
+define float @root(float %x) {
+  %root = call float @llvm.sqrt.f32(float %x)
+  %r = fdiv arcp float 1.0, %root
+  ret float %r
+}
+)";
+
+TEST(Reciprocals, OfOneHugeNumber_AreZeroWhereSubnormalResultsTakeLong) {
+    const auto choices = [](const char* processor) {
+        return after_pass<unsigned>(reciprocals, processor, flush_huge_reciprocals,
+                                    [](unsigned& count, const llvm::Instruction& instruction) {
+                                        count += llvm::isa<llvm::SelectInst>(instruction) ? 1 : 0;
+                                    });
+    };
+    std::map<std::string, unsigned> expected{{"native", 1}, {"exact", 0},    {"relaxed", 0}, {"quotient", 0},
+                                             {"vector", 0}, {"constant", 0}, {"root", 0}};
+    EXPECT_EQ(choices("sapphirerapids"), expected);
+    EXPECT_EQ(choices("haswell"), expected);
+    expected["native"] = 0;
+    EXPECT_EQ(choices("znver4"), expected);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "targets/host/instructions/extremum_checks.h"
 #include "targets/host/instructions/fused_products.h"
 #include "targets/host/instructions/half_rounding.h"
+#include "targets/host/instructions/huge_reciprocals.h"
 #include "targets/host/instructions/joined_elements.h"
 #include "targets/host/instructions/lane_addresses.h"
 #include "targets/host/instructions/lane_products.h"
@@ -147,6 +148,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
             order_sums(function, target);
         if (options.is_optimized)
             expect_places(function);
+        flush_huge_reciprocals(function, machine);
         divide_by_estimates(function, machine);
         if (options.is_optimized) {
             shuffle_before_comparing(function);

@@ -2,6 +2,7 @@
 #include "power_scaling.h"
 
 #include "register_parts.h"
+#include "slow_results.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -42,8 +43,6 @@ bool is_chosen_beside_zero(const llvm::Instruction& call) {
                                                                   llvm::PatternMatch::m_Specific(&call)));
 }
 
-bool is_zero_slow(const llvm::TargetMachine& machine) { return !machine.getTargetCPU().starts_with("znver"); }
-
 llvm::Value* scaled(llvm::IRBuilder<>& at, llvm::Value& x, llvm::Value& exponent) {
     llvm::Type* const type = x.getType();
     llvm::SmallVector<llvm::Value*> arguments{&x, &exponent, llvm::PoisonValue::get(type), mask_of_all(at, *type)};
@@ -63,7 +62,7 @@ llvm::Value* zero_below_least(llvm::IRBuilder<>& at, llvm::Value& result, llvm::
 void scale_by_instructions(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || !machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl"))
         return;
-    const bool masks_zeros = is_zero_slow(machine);
+    const bool masks_zeros = are_small_results_slow(machine);
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
         auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
         llvm::Value* const exponent = call && fills_registers(*call->getType()) ? exponent_of(*call) : nullptr;
