@@ -2,6 +2,7 @@
 #include "compiled_for_processor.h"
 #include "compiler_support.h"
 #include "targets/host/instructions/huge_reciprocals.h"
+#include "targets/host/instructions/native_roots.h"
 
 #include <bit>
 #include <cmath>
@@ -352,6 +353,50 @@ TEST(Reciprocals, OfOneHugeNumber_AreZeroWhereSubnormalResultsTakeLong) {
     EXPECT_EQ(choices("haswell"), expected);
     expected["native"] = 0;
     EXPECT_EQ(choices("znver4"), expected);
+}
+
+// native_sqrt of vectors, of a number; a program's own roots, with and without relaxed mathematics; of doubles.
+constexpr const char* roots = R"(
+target triple = "x86_64-unknown-linux-gnu"
+define <16 x float> @native(<16 x float> %x) {
+  %r = call arcp <16 x float> @llvm.sqrt.v16f32(<16 x float> %x)
+  ret <16 x float> %r
+}
+define <20 x float> @long(<20 x float> %x) {
+  %r = call arcp contract <20 x float> @llvm.sqrt.v20f32(<20 x float> %x)
+  ret <20 x float> %r
+}
+define float @number(float %x) {
+  %r = call arcp float @llvm.sqrt.f32(float %x)
+  ret float %r
+}
+define <16 x float> @exact(<16 x float> %x) {
+  %r = call <16 x float> @llvm.sqrt.v16f32(<16 x float> %x)
+  ret <16 x float> %r
+}
+define <16 x float> @relaxed(<16 x float> %x) {
+  %r = call fast <16 x float> @llvm.sqrt.v16f32(<16 x float> %x)
+  ret <16 x float> %r
+}
+define <8 x double> @doubles(<8 x double> %x) {
+  %r = call arcp <8 x double> @llvm.sqrt.v8f64(<8 x double> %x)
+  ret <8 x double> %r
+}
+)";
+
+TEST(Reciprocals, OfNativeRoots_AreEstimatedWhereRootsTakeLong) {
+    const auto products = [](const char* processor) {
+        return after_pass<unsigned>(roots, processor, estimate_native_roots,
+                                    [](unsigned& count, const llvm::Instruction& instruction) {
+                                        count += instruction.getOpcode() == llvm::Instruction::FMul ? 1 : 0;
+                                    });
+    };
+    std::map<std::string, unsigned> expected{{"native", 1}, {"long", 1},    {"number", 0},
+                                             {"exact", 0},  {"relaxed", 0}, {"doubles", 0}};
+    EXPECT_EQ(products("sapphirerapids"), expected);
+    expected["native"] = expected["long"] = 0;
+    EXPECT_EQ(products("znver4"), expected);
+    EXPECT_EQ(products("haswell"), expected);
 }
 
 }  // namespace

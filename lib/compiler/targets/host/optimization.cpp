@@ -23,6 +23,7 @@
 #include "targets/host/instructions/masked_memory.h"
 #include "targets/host/instructions/masked_minimums.h"
 #include "targets/host/instructions/minimum_zeros.h"
+#include "targets/host/instructions/native_roots.h"
 #include "targets/host/instructions/number_parts.h"
 #include "targets/host/instructions/power_scaling.h"
 #include "targets/host/instructions/reciprocals.h"
@@ -149,6 +150,7 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         if (options.is_optimized)
             expect_places(function);
         flush_huge_reciprocals(function, machine);
+        estimate_native_roots(function, machine);
         divide_by_estimates(function, machine);
         if (options.is_optimized) {
             shuffle_before_comparing(function);

@@ -1,4 +1,4 @@
-// Which processors take long for results below the smallest normal number.
+// Which processors take long for small results, and for roots.
 #pragma once
 
 #include <llvm/Target/TargetMachine.h>
@@ -9,5 +9,8 @@ namespace polder::compiler {
 inline bool are_small_results_slow(const llvm::TargetMachine& machine) {
     return !machine.getTargetCPU().starts_with("znver");
 }
+
+// Where the root of a register of 512 bits takes longer than its estimate and a step of Newton's method.
+inline bool has_slow_roots(const llvm::TargetMachine& machine) { return !machine.getTargetCPU().starts_with("znver"); }
 
 }  // namespace polder::compiler
