@@ -2,6 +2,7 @@
 #include "prepared_loop.h"
 
 #include "invariant_choices.h"
+#include "joined_questions.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -104,6 +105,7 @@ void prepare_loop(llvm::Loop& loop) {
     choose_before(loop);
     store_results(loop);
     move_out_invariant_summands(loop);
+    separate_questions(loop);
     separate_counter(loop);
 }
 
