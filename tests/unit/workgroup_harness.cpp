@@ -103,9 +103,9 @@ void link_builtins(llvm::Module& module) {
 }
 
 // As kernels are compiled. Returns what failed.
-std::string optimise_fully(llvm::Module& module, llvm::TargetMachine& machine, const LaneReport& lanes, Form form) {
+std::string optimise_fully(llvm::Module& module, llvm::TargetMachine& machine, const LaneReport& lanes) {
     PassTimes times;
-    const Result<void> done = optimize(module, machine, {}, lanes, form, times);
+    const Result<void> done = optimize(module, machine, {}, lanes, times);
     return done ? std::string{} : std::string{done.error().detail()};
 }
 
@@ -230,9 +230,7 @@ std::string Compiled::prepare(const std::string& kernel, bool specialised, std::
     if (!is_quick && !runs_all_passes_)
         optimise(*module, *state_->machine, result_.lanes.loops > 0);
     if (!is_quick && runs_all_passes_)
-        if (std::string failed = optimise_fully(*module, *state_->machine, result_.lanes,
-                                                lanes == Lanes::none ? Form::without_lanes : Form::planned);
-            !failed.empty())
+        if (std::string failed = optimise_fully(*module, *state_->machine, result_.lanes); !failed.empty())
             return failed;
     optimised_.clear();
     llvm::raw_string_ostream text(optimised_);

@@ -204,5 +204,26 @@ TEST(OwnVectors, OfWhichOnlyElementsAreUsed_AreTakenApart) {
     }
 }
 
+// Peaks in rows of eight numbers, and whether a row is empty. One instruction asks about all numbers of a vector; in lanes each one is taken apart.
+TEST(OwnVectors, ThatFillRowsAndAreAskedAtOnce_AreFasterThanLanes) {
+    Compiled program(R"(
+        typedef float row __attribute__((ext_vector_type(8), aligned(4)));
+        typedef float wide __attribute__((ext_vector_type(16), aligned(4)));
+        kernel void peaks(global const float* in, global float* out, int width) {
+            const size_t at = get_global_id(1) * width + get_global_id(0) * 8;
+            const float8 here = *(global const row*)(in + at);
+            if (__builtin_reduce_and(here == 0)) {
+                *(global row*)(out + at) = 0;
+                return;
+            }
+            const float16 above = *(global const wide*)(in + at - width - 1), below = *(global const wide*)(in + at + width - 1);
+            const float8 peaks = here >= above.s01234567 && here >= above.s12345678 && here >= above.s23456789 ? here : 0;
+            *(global row*)(out + at) = here > below.s01234567 && here > below.s12345678 && here > below.s23456789 ? peaks : 0;
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("peaks"), "");
+    EXPECT_EQ(program.result().lanes.loops, 0U);
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -302,5 +302,102 @@ TEST(RowLoops, ThatWriteTheirRows_HaveNoLanesButVectors) {
     EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
 }
 
+// Sums of bytes around a place of each work-item, one of them weighted by the distance from it. LLVM adds the sums of integers in another order.
+constexpr const char* weighted_sums = R"(
+    kernel void sums(global const uchar* image, global const int* places, global int2* out, int reach) {
+        global const uchar* const centre = image + places[get_global_id(0)];
+        int all = 0, weighted = 0;
+        for (int i = -reach; i <= reach; ++i) {
+            all += centre[i];
+            weighted += i * centre[i];
+        }
+        out[get_global_id(0)] = (int2)(all, weighted);
+    }
+    kernel void rows(global const int* values, global const int* begin, global int* out, int count) {
+        int sum = 0;
+        for (int i = 0; i < count; ++i) sum += values[begin[get_global_id(0)] + i];
+        out[get_global_id(0)] = sum;
+    })";
+
+TEST(RowLoops, ThatAddUpIntegers_HaveNoLanesButVectors) {
+    Compiled program(weighted_sums, processor_with_512_bits);
+    for (const char* kernel : {"sums", "rows"}) {
+        ASSERT_EQ(program.prepare(kernel), "");
+        EXPECT_EQ(program.result().lanes.loops, 0U);
+        EXPECT_TRUE(has(program, "reduce.add")) << program.optimised();
+        EXPECT_FALSE(has(program, "gather")) << program.optimised();
+    }
+}
+
+// Code without lanes, which launches measure beside that with lanes: vectors of neighbouring elements, none of neighbouring work-items.
+TEST(RowLoops, InCodeWithoutLanes_AreVectors) {
+    Compiled program(std::string(weighted_sums) + R"(
+        kernel void each(global int* out, global const int* in) { out[get_global_id(0)] = in[get_global_id(0)] * 3; })",
+                     processor_with_512_bits);
+    program.run_all_passes();
+    const auto prepare = [&](const char* kernel) {
+        return program.prepare(kernel, false, {}, WorkGroupOptions::Ends::ragged, Lanes::none);
+    };
+    ASSERT_EQ(prepare("sums"), "");
+    EXPECT_TRUE(has(program, "reduce.add")) << program.optimised();
+    ASSERT_EQ(prepare("each"), "");
+    EXPECT_FALSE(has(program, " x i32>")) << program.optimised();
+}
+
+// Sums up to each element that is not zero, from the sum of the work-items before. Rows whose distance is a multiple of 4 KiB are not read and written by
+// lanes.
+constexpr const char* running_sums = R"(
+    kernel void usual_sums(global const float* in, global const float* before, global float* out, int length, int end) {
+        const int item = get_global_id(0);
+        float sum = 0;
+        for (int i = 0; i < item; ++i) sum += before[i];
+        for (int i = 0; i < length; ++i) {
+            const float value = in[clamp(item * length + i, 0, end - 1)];
+            sum += value;
+            out[item * length + i] = value != 0 ? sum : 0;
+        }
+    })";
+
+TEST(RowLoops, ThatReadAndWriteRowsOfPages_HaveNoLanes) {
+    Compiled program(running_sums, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("usual_sums"), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    EXPECT_TRUE(has(program, "masked.scatter")) << program.optimised();
+    EXPECT_TRUE(has(program, "store float")) << program.optimised();  // one work-item after the other
+}
+
+TEST(RowLoops, OfPagesAndOtherLengths_AreRight) {
+    constexpr size_t items = 48, longest = 2048;
+    std::vector<float> in(items * longest);
+    const std::vector<float> before(items, 1.0F);
+    for (size_t i = 0; i < in.size(); ++i)
+        in[i] = static_cast<float>(i * 29 % 5);
+    for (const char* processor : processors) {
+        if (!runs_here(processor))
+            continue;
+        for (const Lanes lanes : {Lanes::where_they_pay, Lanes::wherever_possible}) {
+            Compiled program(running_sums, processor);
+            ASSERT_EQ(program.prepare("usual_sums", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+            for (const int length : {7, 1000, 1024, 2048}) {
+                std::vector<float> out(in.size(), -1.0F), expected = out;
+                for (size_t item = 0; item < items; ++item) {
+                    auto sum = static_cast<float>(item);
+                    for (size_t i = item * index_of(length); i < (item + 1) * index_of(length); ++i) {
+                        sum += in[i];
+                        expected[i] = in[i] != 0 ? sum : 0;
+                    }
+                }
+                program.run({1, {items, 1, 1}, {16, 1, 1}}, Arguments()
+                                                                .add(in.data())
+                                                                .add(before.data())
+                                                                .add(out.data())
+                                                                .add(length)
+                                                                .add(static_cast<int>(in.size())));
+                EXPECT_EQ(out, expected) << processor << ' ' << length;
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

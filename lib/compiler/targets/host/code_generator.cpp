@@ -162,7 +162,7 @@ public:
         times_.begin("other optimisation");
         POLDER_TRY(request_.effort == Effort::quick
                        ? optimize_quickly(*module_, *machine_)
-                       : optimize(*module_, *machine_, request_.module.options(), lanes_, request_.form, times_));
+                       : optimize(*module_, *machine_, request_.module.options(), lanes_, times_));
         times_.end();
         POLDER_ASSIGN(final_module, run_bitcode_finalizer(std::move(module_)));
         module_ = std::move(final_module);
@@ -217,14 +217,13 @@ private:
             return {};
         const auto make = [this](llvm::Module& module) -> Result<ColdFunction> {
             PassTimes times;  // of these passes, which are one part of the kernel's times
-            POLDER_TRY(optimize(module, *machine_, request_.module.options(), {}, request_.form, times));
+            POLDER_TRY(optimize(module, *machine_, request_.module.options(), {}, times));
             POLDER_ASSIGN(object, emit_object(module, machine_.emitter()));
             const uint64_t stack_bytes = stack_bytes_of(object);
             return ColdFunction{{}, std::move(object), stack_bytes};
         };
-        const bool has_loops = request_.form == Form::without_lanes || !options::use_lanes();
-        POLDER_ASSIGN(functions,
-                      separate_cold_functions(*module_, has_loops ? "loops" : "", make, request_.host_bitcode));
+        POLDER_ASSIGN(functions, separate_cold_functions(*module_, options::use_lanes() ? "" : "loops", make,
+                                                         request_.host_bitcode));
         result_.cold_functions = std::move(functions);
         return verified(*module_, "separating cold functions");
     }

@@ -78,11 +78,10 @@ Result<void> check_needed() {
 }
 
 Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
-                      const workgroup::LaneReport& lanes, Form form, PassTimes& times) {
+                      const workgroup::LaneReport& lanes, PassTimes& times) {
     OptimizationGate gate(module, lanes.loops > 0);
     llvm::PipelineTuningOptions tuning;
-    // LLVM would make lanes of neighbouring work-items in code that is measured because lanes may not pay.
-    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes() && form != Form::without_lanes;
+    tuning.LoopVectorization = options.is_optimized && polder::options::use_lanes();
     tuning.SLPVectorization = options.is_optimized && gate.joins_statements(lanes.loops > 0);
     tuning.LoopInterleaving = options.is_optimized;
     tuning.ForgetAllSCEVInLoopUnroll = gate.forgets_all_loops();

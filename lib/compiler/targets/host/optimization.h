@@ -16,6 +16,6 @@ namespace polder::compiler {
 
 // `lanes`: which lanes the work-group function got. `times` gets the passes' times.
 [[nodiscard]] Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const CodeOptions& options,
-                                    const workgroup::LaneReport& lanes, Form form, PassTimes& times);
+                                    const workgroup::LaneReport& lanes, PassTimes& times);
 
 }  // namespace polder::compiler

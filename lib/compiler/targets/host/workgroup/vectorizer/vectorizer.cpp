@@ -19,6 +19,7 @@
 #include "targets/host/workgroup/vectorizer/preparation/element_changes.h"
 #include "targets/host/workgroup/vectorizer/preparation/exchange_loops.h"
 #include "targets/host/workgroup/vectorizer/preparation/idle_items.h"
+#include "targets/host/workgroup/vectorizer/preparation/index_checks.h"
 #include "targets/host/workgroup/vectorizer/preparation/left_over_items.h"
 #include "targets/host/workgroup/vectorizer/preparation/passing_items.h"
 #include "targets/host/workgroup/vectorizer/preparation/plain_operations.h"
@@ -73,8 +74,7 @@ void retire(llvm::Loop& loop, LeftToLlvm left) {
     loop.setLoopID(llvm::makePostTransformationMetadata(context, loop.getLoopID(), removed, added));
 }
 
-// Whether doubles are so many that lanes should fill a register with them. A few of them, such as a product with a constant that is
-// written without an f, take two registers and leave the other values their lanes.
+// Whether doubles are so many that lanes should fill a register with them. A few, such as products with a constant without an f, take two registers.
 bool is_mostly_double(const llvm::Loop& loop) {
     size_t doubles = 0, all = 0;
     for (const llvm::BasicBlock* block : loop.blocks())
@@ -143,14 +143,6 @@ struct Outcome {
     bool is_copy = false;  // of a loop that counts already (separate_passing_items)
     bool is_divided = false;  // there are loops and blocks that the analyses do not know
 };
-
-// The part of the work-items that is left over by vectors of this width, and runs one by one; 0 where it is not known.
-double part_left_over(const LanePlan& plan, unsigned width) {
-    const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(plan.count);
-    if (count == nullptr || count->isZero())
-        return 0;
-    return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
-}
 
 // Whether work-items that are left over are worth a masked vector: code that is not long to execute is not worth the time to compile it once more.
 bool may_mask_left_over(const llvm::Loop& loop, const WorkGroupOptions& options, const LaneTarget& prices,
@@ -229,8 +221,9 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
     outcome.comes_again = vectors > 1 && !is_multiple(*plan->count, lanes);
     outcome.vectors = vectors;
+    const auto rows = distances_of_written_rows(*plan, shapes, accesses, costs.lanes / costs.one_by_one);
     const bool masks_rest = !is_rest && !is_multiple(*plan->count, lanes) &&
-                            may_mask_left_over(loop, options, prices, costs.one_by_one / width);
+                            may_mask_left_over(loop, options, prices, costs.one_by_one / width) && rows.empty();
     const auto mask_rest = [&] {
         if (!masks_rest || !mask_left_over_items(*plan, width))
             return;
@@ -245,12 +238,12 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
         const LaneShapes wide_guesses =
             shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, of_blocks * vectors, increments);
         LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
-        outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks);
+        outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks, rows);
         mask_rest();
         return outcome;
     }
     LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes);
-    outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks);
+    outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks, rows);
     mask_rest();
     return outcome;
 }
@@ -286,13 +279,13 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
     return outcome;
 }
 
-// Restores the function as it was written: one work-item at a time, with explicit vectors.
-void restore(llvm::Function& function, llvm::Function& as_written) {
-    take_body(function, as_written);
+// The function has no lanes: LLVM would make some of neighbouring work-items. The kernel's own loops are left to it.
+void leave_one_by_one(llvm::Function& function, Lanes lanes) {
     llvm::DominatorTree dominators(function);
     const llvm::LoopInfo loops(dominators);
     for (llvm::Loop* loop : tagged_loops(loops, work_item_loop_tag)) {
-        leave_out_idle_end(*loop);
+        if (lanes != Lanes::none)
+            leave_out_idle_end(*loop);
         retire(*loop, LeftToLlvm::no);
     }
 }
@@ -432,15 +425,17 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
                                      const LaneTarget& prices, const SubGroupReport& sub_groups,
                                      llvm::FunctionAnalysisManager& analyses) {
     const Lanes lanes = options.lanes;
-    if (lanes == Lanes::none)
+    if (lanes == Lanes::none) {
+        leave_one_by_one(function, lanes);
         return {.reason = "lanes are switched off"};
+    }
     if (width < 2)
         return {.reason = "no dimension of the work-group has two work-items"};
     call_exchanges(function, analyses);
     separate_structure_lengths(function, analyses);
     SavedByVectors saved_by_one;
     bool are_wide = false;
-    double margin = margin_without_loops;
+    double margin = margin_without_loops, added_by_casts = 0;
     {
         llvm::DominatorTree dominators(function);
         const llvm::LoopInfo loops(dominators);
@@ -451,6 +446,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         if (llvm::any_of(tagged, [](const llvm::Loop* loop) { return !loop->isInnermost(); }))
             margin = margin_of_work;
         saved_by_one = saved_by_vectors(tagged, loops, prices.register_words);
+        added_by_casts = added_by_plain_casts(tagged, loops);
     }
     const double saved = saved_by_one.anywhere;
     const auto in_form = [&](llvm::Function& form, ExplicitVectors vectors) {
@@ -480,10 +476,12 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
     const double whole_work = whole.work + (does_split_pay ? 0 : whole.masks);
     const bool is_whole_faster =
         are_wide || (whole_work < margin * split.work && whole.report.scalar_loops <= split.report.scalar_loops);
-    if (whole.gain > 0 && is_whole_faster) {
+    if (whole.gain > added_by_casts && is_whole_faster) {
         analyses.clear(function, function.getName());
         take_body(function, *with_whole);
         whole.report.keeps_vectors = !are_wide;
+        if (whole.one_by_one > added_by_casts)
+            whole.report.estimate *= whole.one_by_one / (whole.one_by_one - added_by_casts);
         return whole.report;
     }
     if (does_split_pay) {
@@ -492,7 +490,8 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         return split.report;
     }
     analyses.clear(function, function.getName());
-    restore(function, *as_written);
+    take_body(function, *as_written);  // with explicit vectors
+    leave_one_by_one(function, lanes);
     return {.reason = are_wide ? "the kernel's own vectors are wide" : "the kernel's own vectors are faster",
             .keeps_vectors = !are_wide};
 }

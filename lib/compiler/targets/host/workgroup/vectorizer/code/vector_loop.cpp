@@ -20,7 +20,7 @@ public:
           lanes_(plan, shapes, accesses, width, sub_group), masked_(plan, shapes, lanes_, masks),
           at_(lanes_.builder()) {}
 
-    void emit() {
+    void emit(llvm::ArrayRef<RowDistance> rows) {
         auto* check = llvm::BasicBlock::Create(function_.getContext(), "vector.check", &function_);
         auto* finish = llvm::BasicBlock::Create(function_.getContext(), "vector.done", &function_);
         auto* scalar_start = llvm::BasicBlock::Create(function_.getContext(), "items.rest", &function_);
@@ -35,6 +35,8 @@ public:
             possible = at_.CreateAnd(at_.CreateICmpNE(covered, plan_.start), possible);
         if (shapes_.depends_on_lanes())
             possible = at_.CreateAnd(possible, bases_are_aligned());
+        if (!rows.empty())
+            possible = at_.CreateAnd(possible, rows_are_not_alike(at_, rows));
         llvm::Instruction* const enter = at_.CreateCondBr(possible, begin_[plan_.header], scalar_start);
         lanes_.set_row({.before = enter, .begin = plan_.start, .end = covered});
 
@@ -193,9 +195,9 @@ private:
 }  // namespace
 
 std::set<std::string> emit_vector_loop(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
-                                       unsigned width, Masks masks) {
+                                       unsigned width, Masks masks, llvm::ArrayRef<RowDistance> rows) {
     VectorLoop loop(plan, shapes, accesses, width, masks, nullptr);
-    loop.emit();
+    loop.emit(rows);
     return loop.serial_calls();
 }
 

@@ -243,4 +243,21 @@ SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, con
     return {std::max(saved.anywhere, 0.0), std::max(saved.in_windows, 0.0)};
 }
 
+double added_by_plain_casts(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops) {
+    constexpr unsigned for_element = 4;  // it is taken, extended, shifted and added
+    double added = 0;
+    for (const llvm::Loop* loop : work_item_loops) {
+        const double rounds = weight_of_block(kernel_loops_around(*loop));
+        for (const llvm::BasicBlock* block : loop->blocks())
+            for (const llvm::Instruction& instruction : *block) {
+                const auto* const cast = llvm::dyn_cast<llvm::BitCastInst>(&instruction);
+                const auto* const vector = cast ? llvm::dyn_cast<llvm::FixedVectorType>(cast->getSrcTy()) : nullptr;
+                if (vector && !cast->getDestTy()->isVectorTy() && !is_cast_lane_by_lane(*cast))
+                    added += rounds * weight_of_block(loops.getLoopDepth(block) - loop->getLoopDepth()) *
+                             (for_element * vector->getNumElements() - 1);
+            }
+    }
+    return added;
+}
+
 }  // namespace polder::compiler::workgroup

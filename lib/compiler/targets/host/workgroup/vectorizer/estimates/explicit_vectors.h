@@ -40,4 +40,8 @@ struct SavedByVectors {
 [[nodiscard]] SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
                                               unsigned register_elements);
 
+// How many instructions of one work-item are added where its vectors stay whole in lanes: a number made of a vector's bits, as `all()` and `any()` make it, is put
+// together from the elements (plain_operations.h). One work-item after the other needs one instruction for it.
+[[nodiscard]] double added_by_plain_casts(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops);
+
 }  // namespace polder::compiler::workgroup

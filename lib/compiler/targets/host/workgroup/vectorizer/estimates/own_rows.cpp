@@ -1,5 +1,5 @@
-// A loop counts when LLVM's vectorizer will take it: one block whose accesses go from element to element, no value but counters from one iteration to the next,
-// and few enough pairs of places to compare before the loop. Where one access is consecutive for lanes, they have a good way too.
+// A loop counts when LLVM's vectorizer will take it: one block whose accesses go from element to element, no value but counters and sums of integers from one
+// iteration to the next, and few enough pairs of places to compare before the loop. Where one access is consecutive for lanes, they have a good way too.
 #include "own_rows.h"
 
 #include "lane_cost.h"
@@ -8,6 +8,7 @@
 #include "targets/host/workgroup/vectorizer/analysis/own_scalar_evolution.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/IVDescriptors.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
@@ -27,7 +28,7 @@ public:
         : plan_(plan), shapes_(shapes), accesses_(accesses), target_(target),
           own_(*plan.header->getParent(), dominators, *plan.loops) {}
 
-    double saved(const llvm::Loop& loop) {
+    double saved(llvm::Loop& loop) {
         constexpr double overhead = 2;  // of one vector of LLVM's, in vectors: tests of places before, a rest behind
         const unsigned lanes = lanes_of_row(loop);
         if (lanes <= overhead)
@@ -46,16 +47,20 @@ private:
     };
 
     // How many iterations LLVM will run at once; 0: it will not, or lanes are as good.
-    unsigned lanes_of_row(const llvm::Loop& loop) {
+    unsigned lanes_of_row(llvm::Loop& loop) {
         llvm::BasicBlock& block = *loop.getHeader();
         if (is_in_fallback_loop(*plan_.loops, &block))
             return 0;
-        for (const llvm::PHINode& phi : block.phis())
-            if (!evolution_.isSCEVable(phi.getType()) || !step_of(phi, loop))
+        const bool are_of_one_length = ends_for_all_lanes(loop);
+        bool has_results = false;
+        for (llvm::PHINode& phi : block.phis()) {
+            if (are_of_one_length && is_sum(phi, loop))
+                has_results = true;
+            else if (!evolution_.isSCEVable(phi.getType()) || !step_of(phi, loop))
                 return 0;
+        }
         unsigned bits = 8;
         llvm::SmallVector<Place> places;
-        bool writes = false;
         for (llvm::Instruction& one : block) {
             if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&one)) {
                 if (!llvm::isTriviallyVectorizable(call->getIntrinsicID()) || !call->doesNotAccessMemory())
@@ -66,8 +71,8 @@ private:
                 if (!is_on_own_row(one, *address, loop))
                     return 0;
                 const bool is_written = llvm::isa<llvm::StoreInst>(one);
-                writes |= is_written;
-                places.push_back({start_of(*address), is_written});
+                has_results |= is_written;
+                places.push_back({sum_of(*address, loop)->getStart(), is_written});
             } else if (one.mayReadOrWriteMemory() || one.isIntDivRem()) {
                 return 0;
             }
@@ -77,21 +82,37 @@ private:
         const auto registers = target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector);
         const auto lanes = static_cast<unsigned>(registers.getFixedValue() / bits);
         const unsigned iterations = evolution_.getSmallConstantTripCount(&loop);
-        if (!writes || !are_comparable(places) || (iterations != 0 && iterations < 2 * lanes))
+        if (!has_results || !are_comparable(places) || (iterations != 0 && iterations < 2 * lanes))
             return 0;
         return lanes;
     }
 
-    const llvm::SCEVConstant* step_of(const llvm::Value& value, const llvm::Loop& loop) {
-        const auto* const sum =
-            llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(const_cast<llvm::Value*>(&value)));
-        return sum && sum->isAffine() && sum->getLoop() == &loop
-                   ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_))
-                   : nullptr;
+    // Rows whose length differs between lanes, as those of sparse matrices, are often too short for LLVM's vectors.
+    bool ends_for_all_lanes(const llvm::Loop& loop) const {
+        const auto* const end = llvm::dyn_cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
+        return end && end->isConditional() && shapes_.of(end->getCondition()).is_uniform();
     }
 
-    const llvm::SCEV* start_of(const llvm::Value& address) {
-        return llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(const_cast<llvm::Value*>(&address)))->getStart();
+    // Whether the iterations combine integers to one, in any order.
+    static bool is_sum(llvm::PHINode& phi, llvm::Loop& loop) {
+        llvm::RecurrenceDescriptor sum;
+        return llvm::RecurrenceDescriptor::isReductionPHI(&phi, &loop, sum) &&
+               llvm::RecurrenceDescriptor::isIntegerRecurrenceKind(sum.getRecurrenceKind());
+    }
+
+    // The value as a number that grows from iteration to iteration, if a counter of fewer bits does not wrap around, which LLVM asks before the loop. Else null.
+    const llvm::SCEVAddRecExpr* sum_of(const llvm::Value& value, const llvm::Loop& loop) {
+        const llvm::SCEV* const known = evolution_.getSCEV(const_cast<llvm::Value*>(&value));
+        llvm::SmallVector<const llvm::SCEVPredicate*, 4> asked;
+        const auto* sum = llvm::dyn_cast<llvm::SCEVAddRecExpr>(known);
+        if (sum == nullptr)
+            sum = evolution_.convertSCEVToAddRecWithPredicates(known, &loop, asked);
+        return sum && sum->isAffine() && sum->getLoop() == &loop ? sum : nullptr;
+    }
+
+    const llvm::SCEVConstant* step_of(const llvm::Value& value, const llvm::Loop& loop) {
+        const llvm::SCEVAddRecExpr* const sum = sum_of(value, loop);
+        return sum ? llvm::dyn_cast<llvm::SCEVConstant>(sum->getStepRecurrence(evolution_)) : nullptr;
     }
 
     // Whether lanes access places that are apart, and the next iteration accesses the adjacent element.
@@ -130,10 +151,12 @@ private:
     llvm::ScalarEvolution& evolution_ = own_.evolution;
 };
 
-bool stores(const llvm::Loop& loop) {
-    return loop.getNumBlocks() == 1 && llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& one) {
-               return llvm::isa<llvm::StoreInst>(one);
-           });
+// Whether the loop may leave results: it stores them, or has other values than a counter from one iteration to the next.
+bool may_have_results(const llvm::Loop& loop) {
+    return loop.getNumBlocks() == 1 && (++loop.getHeader()->phis().begin() != loop.getHeader()->phis().end() ||
+                                        llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& one) {
+                                            return llvm::isa<llvm::StoreInst>(one);
+                                        }));
 }
 
 }  // namespace
@@ -141,15 +164,15 @@ bool stores(const llvm::Loop& loop) {
 double saved_by_own_rows(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses,
                          llvm::DominatorTree& dominators, const llvm::TargetTransformInfo& target, unsigned width,
                          double most) {
-    llvm::SmallVector<const llvm::Loop*> loops;
-    for (const llvm::Loop* const loop : plan.loop->getLoopsInPreorder())
-        if (loop != plan.loop && stores(*loop))
+    llvm::SmallVector<llvm::Loop*> loops;
+    for (llvm::Loop* const loop : plan.loop->getLoopsInPreorder())
+        if (loop != plan.loop && may_have_results(*loop))
             loops.push_back(loop);
     if (loops.empty())
         return 0;
     OwnRows rows(plan, shapes, accesses, dominators, target);
     double saved = 0;
-    for (const llvm::Loop* const loop : loops)
+    for (llvm::Loop* const loop : loops)
         saved += rows.saved(*loop);
     return std::min(width * saved, most);
 }

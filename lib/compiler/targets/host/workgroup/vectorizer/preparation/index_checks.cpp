@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/Support/KnownBits.h>
 #include <llvm/Support/MathExtras.h>
 
@@ -57,7 +59,93 @@ llvm::Value* stays_above(llvm::IRBuilder<>& at, llvm::Value& base, int64_t least
                         at.CreateICmpSLT(number, llvm::ConstantInt::getSigned(at.getInt64Ty(), indices_end)));
 }
 
+// The distance between neighbouring lanes' values, where one product of the lane's number and another has it; nothing in other forms. `bytes`: how much an
+// address grows with the value.
+std::optional<RowDistance> distance_of(const llvm::Value& value, int64_t bytes, const LanePlan& plan,
+                                       const LaneShapes& shapes, unsigned depth = 0) {
+    constexpr unsigned depth_max = 8;
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(&value);
+    if (instruction == nullptr || depth > depth_max || shapes.of(&value).is_strided())
+        return std::nullopt;
+    const auto of = [&](unsigned operand, int64_t its_bytes) {
+        return distance_of(*instruction->getOperand(operand), its_bytes, plan, shapes, depth + 1);
+    };
+    switch (instruction->getOpcode()) {
+    case llvm::Instruction::SExt:
+    case llvm::Instruction::ZExt:
+    case llvm::Instruction::Trunc:
+    case llvm::Instruction::Freeze: return of(0, bytes);
+    case llvm::Instruction::Add: {
+        const std::optional<RowDistance> left = of(0, bytes);
+        return left ? left : of(1, bytes);
+    }
+    case llvm::Instruction::GetElementPtr: {
+        const auto& address = llvm::cast<llvm::GetElementPtrInst>(*instruction);
+        if (address.getNumIndices() != 1)
+            return std::nullopt;
+        const llvm::TypeSize element = address.getDataLayout().getTypeAllocSize(address.getSourceElementType());
+        const std::optional<RowDistance> index = of(1, static_cast<int64_t>(element.getFixedValue()));
+        return index ? index : of(0, bytes);
+    }
+    case llvm::Instruction::Mul:
+        for (const unsigned side : {0U, 1U}) {
+            const LaneShape lane = shapes.of(instruction->getOperand(side));
+            llvm::Value* const number = instruction->getOperand(1 - side);
+            if (lane.is_strided() && !lane.is_uniform() && !llvm::isa<llvm::Constant>(number) &&
+                plan.loop->isLoopInvariant(number))
+                return RowDistance{number, lane.stride * bytes};
+        }
+        return std::nullopt;
+    default: return std::nullopt;
+    }
+}
+
 }  // namespace
+
+llvm::SmallVector<RowDistance, 2> distances_of_written_rows(const LanePlan& plan, const LaneShapes& shapes,
+                                                            LaneAccesses& accesses, double part) {
+    constexpr double part_min = 0.4;
+    llvm::SmallVector<RowDistance, 2> rows;
+    if (part < part_min)
+        return rows;
+    const auto reads_along_rows = [&](const llvm::Loop& loop) {
+        bool reads = false;
+        for (llvm::BasicBlock* block : loop.blocks())
+            for (llvm::Instruction& one : *block) {
+                if (!llvm::isa<llvm::LoadInst>(one) || shapes.of(one.getOperand(0)).is_uniform())
+                    continue;
+                if (accesses.of(one))
+                    return false;
+                reads = true;
+            }
+        return reads;
+    };
+    for (llvm::BasicBlock* block : plan.blocks)
+        for (llvm::Instruction& one : *block) {
+            auto* const store = llvm::dyn_cast<llvm::StoreInst>(&one);
+            const llvm::Loop* const loop = plan.loops->getLoopFor(block);
+            if (store == nullptr || loop == plan.loop || !loop->isInnermost() ||
+                loop->isLoopInvariant(store->getPointerOperand()) || !accesses.is_stored_apart(*store))
+                continue;
+            const auto row = distance_of(*store->getPointerOperand(), 1, plan, shapes);
+            const auto is_known = [&](const RowDistance& other) { return other.number == row->number; };
+            if (row && llvm::none_of(rows, is_known) && reads_along_rows(*loop))
+                rows.push_back(*row);
+        }
+    return rows;
+}
+
+llvm::Value* rows_are_not_alike(llvm::IRBuilder<>& at, llvm::ArrayRef<RowDistance> rows) {
+    constexpr uint64_t page = 4096;
+    llvm::Value* differ = at.getTrue();
+    for (const auto& [number, bytes] : rows) {
+        llvm::Value* const wide = at.CreateSExtOrTrunc(at.CreateFreeze(number), at.getInt64Ty());
+        llvm::Value* const within =
+            at.CreateAnd(at.CreateMul(wide, at.getInt64(static_cast<uint64_t>(bytes))), at.getInt64(page - 1));
+        differ = at.CreateAnd(differ, at.CreateIsNotNull(within));
+    }
+    return differ;
+}
 
 llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::SmallBase> bases,
                                  llvm::Value& count) {
