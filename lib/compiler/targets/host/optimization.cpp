@@ -23,6 +23,7 @@
 #include "targets/host/instructions/masked_memory.h"
 #include "targets/host/instructions/masked_minimums.h"
 #include "targets/host/instructions/minimum_zeros.h"
+#include "targets/host/instructions/narrow_indices.h"
 #include "targets/host/instructions/native_roots.h"
 #include "targets/host/instructions/number_parts.h"
 #include "targets/host/instructions/power_scaling.h"
@@ -138,7 +139,10 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
                 choose_merge_steps(function, analyses.functions);
             }
         }
-        lower_masked_memory(function, target);
+        if (options.is_optimized)
+            narrow_gather_indices(function);
+        lower_masked_memory(function, target,
+                            has_slow_gathers(machine) ? ByteGathers::one_by_one : ByteGathers::in_words);
         if (options.is_optimized)
             mask_minimums(function, machine);
         ignore_order_of_zeros(function);

@@ -89,6 +89,12 @@ bool is_gathered_in_words(const llvm::TargetTransformInfo& target, const MaskedA
     return target.isLegalMaskedGather(words, alignment) && !target.forceScalarizeMaskedGather(words, alignment);
 }
 
+bool is_of_bytes_of_all_lanes(const MaskedAccess& access) {
+    constexpr unsigned byte_bits = 8;
+    return access.type()->getScalarSizeInBits() == byte_bits &&
+           llvm::PatternMatch::match(access.mask, llvm::PatternMatch::m_AllOnes());
+}
+
 class Lowering {
 public:
     explicit Lowering(llvm::Function& function) : function_(function) {}
@@ -250,7 +256,7 @@ private:
 
 }  // namespace
 
-void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target) {
+void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target, ByteGathers bytes) {
     // A stored value may have been loaded by another of these accesses, which was replaced meanwhile, so each is examined again.
     llvm::SmallVector<llvm::Instruction*, 16> lowered;
     for (llvm::Instruction& instruction : llvm::instructions(function))
@@ -259,7 +265,8 @@ void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformIn
     Lowering lowering(function);
     for (llvm::Instruction* instruction : lowered)
         if (const std::optional<MaskedAccess> access = access_of(*instruction)) {
-            if (is_gathered_in_words(target, *access))
+            if (is_gathered_in_words(target, *access) &&
+                !(bytes == ByteGathers::one_by_one && is_of_bytes_of_all_lanes(*access)))
                 lowering.gather_words(*access);
             else
                 lowering.lower(*access);

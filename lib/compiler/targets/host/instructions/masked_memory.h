@@ -5,11 +5,17 @@
 // Runs after all other passes over IR.
 #pragma once
 
+#include <cstdint>
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/Function.h>
 
 namespace polder::compiler {
 
-void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target);
+// How bytes of all lanes are loaded where no lane is masked off and the processor gathers words. A gather that is many instructions inside takes longer
+// than a load and an insertion for each lane.
+enum class ByteGathers : uint8_t { in_words, one_by_one };
+
+void lower_masked_memory(llvm::Function& function, const llvm::TargetTransformInfo& target,
+                         ByteGathers bytes = ByteGathers::in_words);
 
 }  // namespace polder::compiler

@@ -12,12 +12,6 @@ namespace {
 
 constexpr const char* features_attribute = "target-features";
 
-// LLVM makes gathers for processors without AVX-512 only if they have `fast-gather`.
-bool has_slow_gathers(const llvm::TargetMachine& machine) {
-    const auto has = [&](const char* features) { return machine.getMCSubtargetInfo()->checkFeatures(features); };
-    return machine.getTargetTriple().isX86() && has("+avx512f") && !has("+fast-gather");
-}
-
 bool joins_statements(llvm::StringRef pass) { return pass == "SLPVectorizerPass"; }
 
 // The function that a pass runs on.
@@ -53,6 +47,12 @@ private:
 };
 
 }  // namespace
+
+// LLVM makes gathers for processors without AVX-512 only if they have `fast-gather`.
+bool has_slow_gathers(const llvm::TargetMachine& machine) {
+    const auto has = [&](const char* features) { return machine.getMCSubtargetInfo()->checkFeatures(features); };
+    return machine.getTargetTriple().isX86() && has("+avx512f") && !has("+fast-gather");
+}
 
 void keep_scattered_loads(llvm::PassInstrumentationCallbacks& callbacks, llvm::FunctionAnalysisManager& analyses,
                           const llvm::TargetMachine& machine) {

@@ -14,6 +14,9 @@ class TargetMachine;
 
 namespace polder::compiler {
 
+// Whether the processor has gathers of 512 bits that are many instructions inside, as AMD's are.
+[[nodiscard]] bool has_slow_gathers(const llvm::TargetMachine& machine);
+
 // Where the processor's gathers are slow, LLVM's SLP vectorizer makes none. Gathers that stand in the code already stay as they are. `analyses` must live as long
 // as `callbacks`.
 void keep_scattered_loads(llvm::PassInstrumentationCallbacks& callbacks, llvm::FunctionAnalysisManager& analyses,
