@@ -162,6 +162,8 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     auto plan = plan_lanes(loop, loops, unfinished.post_dominators(), width);
     if (!plan)
         return {Outcome::Kind::not_understood, 0, plan.error().reason};
+    if (!is_tagged(loop, idle_items_tag) && separate_clipped_items(*plan, width))
+        return {.kind = Outcome::Kind::vectorized, .comes_again = true, .is_divided = true};
     const Increments increments = options.lanes == Lanes::where_they_pay
                                       ? increments_that_pay(loop, loops, *plan, width, target, prices)
                                       : Increments::any;
@@ -263,7 +265,8 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
                                 : is_mostly_double(loop) ? std::max(width / 2, 2U)
                                                          : width;
     const bool only_asks = is_tagged(loop, idle_items_tag);
-    const bool is_copy = is_tagged(loop, unguarded_tag) || is_tagged(loop, left_over_tag);
+    const bool is_copy =
+        is_tagged(loop, unguarded_tag) || is_tagged(loop, left_over_tag) || is_tagged(loop, clipped_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
         outcome = vectorize(loop, unfinished, target, lane_count, options, prices, saved);

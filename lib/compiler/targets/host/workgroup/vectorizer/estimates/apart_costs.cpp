@@ -23,6 +23,15 @@ llvm::SmallVector<const llvm::Value*> objects_of(const llvm::Instruction& access
     return objects;
 }
 
+// Whether the block both loads from this address and stores to it.
+bool is_changed_in_place(const llvm::Instruction& access) {
+    const llvm::Value* const place = llvm::getLoadStorePointerOperand(&access);
+    return llvm::any_of(*access.getParent(), [&](const llvm::Instruction& other) {
+        return llvm::getLoadStorePointerOperand(&other) == place &&
+               llvm::isa<llvm::StoreInst>(other) != llvm::isa<llvm::StoreInst>(access);
+    });
+}
+
 }  // namespace
 
 bool is_in_buffer(const llvm::Instruction& access) {
@@ -45,6 +54,9 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     constexpr double read_once_per_lane = 14;
     if (is_row_read_once(access))
         return lanes * read_once_per_lane;
+    constexpr double in_turns_under_mask_per_lane = 10;
+    if (is_masked && is_changed_in_place(access) && is_read_and_written_in_turns(access))
+        return lanes * in_turns_under_mask_per_lane;
     // Bytes and shorts are gathered as the 32-bit words around them (masked_memory.h). They cannot be scattered so.
     constexpr unsigned least_bits = 32;
     constexpr double part_of_word_per_lane = 1;

@@ -64,7 +64,8 @@ std::optional<int64_t> scaled(const llvm::Instruction& product, std::optional<in
 GuardedLoop::GuardedLoop(llvm::Loop& loop)
     : loop_(loop), header_(*loop.getHeader()), latch_(loop.getLoopLatch()), preheader_(loop.getLoopPreheader()),
       exit_(loop.getExitBlock()) {
-    if (find_counter())
+    is_counted_ = find_counter();
+    if (is_counted_)
         find_guards();
 }
 

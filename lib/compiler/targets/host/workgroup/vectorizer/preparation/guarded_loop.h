@@ -28,7 +28,9 @@ public:
 
     explicit GuardedLoop(llvm::Loop& loop);
 
-    // Whether the loop counts from 0 and has guards.
+    // Whether the loop counts from 0 to a number that is known before it.
+    [[nodiscard]] bool is_counted() const { return is_counted_; }
+    // Whether it does, and has guards.
     [[nodiscard]] bool has_guards() const { return !guards_.empty(); }
     [[nodiscard]] llvm::ArrayRef<llvm::BranchInst*> guards() const { return guards_; }
     // Whether a work-item passes the guard when its condition is true.
@@ -65,6 +67,7 @@ private:
     llvm::BasicBlock* const exit_;
     llvm::PHINode* counter_ = nullptr;
     llvm::Value* count_ = nullptr;
+    bool is_counted_ = false;
     llvm::SmallVector<llvm::BranchInst*, 4> guards_;
 };
 

@@ -52,4 +52,11 @@ bool mask_left_over_items(const LanePlan& plan, unsigned width) {
     return true;
 }
 
+double part_left_over(const LanePlan& plan, unsigned width) {
+    const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(plan.count);
+    if (count == nullptr || count->isZero())
+        return 0;
+    return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
+}
+
 }  // namespace polder::compiler::workgroup

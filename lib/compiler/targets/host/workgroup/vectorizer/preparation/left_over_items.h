@@ -20,4 +20,7 @@ inline constexpr const char* left_over_tag = "polder.left_over";
 // LoopInfo and dominators are not valid afterwards.
 bool mask_left_over_items(const LanePlan& plan, unsigned width);
 
+// The part of the work-items that vectors of this width leave over, and that run one by one; 0 where it is not known.
+[[nodiscard]] double part_left_over(const LanePlan& plan, unsigned width);
+
 }  // namespace polder::compiler::workgroup

@@ -3,6 +3,7 @@
 #include "structure_lengths.h"
 
 #include "asked_divisors.h"
+#include "clipped_loops.h"
 #include "element_strides.h"
 #include "length_copies.h"
 #include "prepared_loop.h"
@@ -107,6 +108,9 @@ llvm::SmallVector<KnownNumbers, 2> copies_for(const llvm::Loop& loop) {
     auto copies = lengths_of(accesses, places);
     if (copies.empty())
         if (KnownNumbers strides = element_strides(accesses, places); !strides.empty())
+            copies.push_back(std::move(strides));
+    if (copies.empty())
+        if (KnownNumbers strides = clipped_strides(loop, places); !strides.empty())
             copies.push_back(std::move(strides));
     if (copies.empty())
         if (KnownNumbers divisors = asked_divisors(loop); !divisors.empty())
