@@ -6,6 +6,7 @@
 #include "targets/host/workgroup/frame/lowering.h"
 #include "targets/host/workgroup/frame/natural_loops.h"
 #include "targets/host/workgroup/frame/opaque_sizes.h"
+#include "targets/host/workgroup/frame/private_volatiles.h"
 #include "targets/host/workgroup/frame/simplify.h"
 #include "targets/host/workgroup/frame/usual_launches.h"
 #include "targets/host/workgroup/regions/common_steps.h"
@@ -165,6 +166,7 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     if (!lowered)
         return lowered.takeError();
     llvm::Function& function = *lowered->function;
+    forget_volatile_constants(function);
     simplify_body(function, options.target_machine);
     restore_prologue(*lowered);
     mark_local_atomics(function, *function.getArg(abi::local_memory));

@@ -12,6 +12,7 @@
 // Algorithm, in the order of the steps:
 //   frame/inliner        inlines all functions that use an id, a barrier or a __local variable
 //   frame/lowering       replaces ids by loads from the launch context and by intrinsics, __local variables by offsets
+//   frame/private_volatiles  lets volatile variables of a work-item that hold constants be values
 //   frame/simplify       runs scalar passes; accumulators keeps elements that loops add to in registers
 //   work_items/local_atomics  marks atomic operations on __local memory; after the vectorizer they become ordinary operations
 //   work_items/unchanging_atomics  lets atomic operations that would write the same value again only read, also after the vectorizer

@@ -4,6 +4,7 @@
 
 #include "lane_types.h"
 #include "marks.h"
+#include "targets/host/workgroup/frame/private_volatiles.h"
 #include "targets/host/workgroup/work_items/uniformity.h"
 
 #include <llvm/Analysis/CFG.h>
@@ -305,7 +306,8 @@ bool is_in_masked_loop(const LanePlan& plan, const llvm::Instruction& instructio
 // step would wait for ever. A store, or an atomic operation whose result is not used, cannot decide how long a loop runs.
 bool is_wait(const LanePlan& plan, const llvm::Instruction& instruction) {
     const bool is_ordered = instruction.isAtomic() || instruction.isVolatile() || is_exchange_call(instruction);
-    return is_ordered && !instruction.use_empty() && is_in_masked_loop(plan, instruction);
+    return is_ordered && !instruction.use_empty() && !accesses_own_variable(instruction) &&
+           is_in_masked_loop(plan, instruction);
 }
 
 // Whether an instruction with an operand or result that is an explicit vector has a form for lanes.
