@@ -53,6 +53,26 @@ TEST(VectorChains, ThatAreMany_StayVectors) {
 #endif
 }
 
+// Few lanes of whole vectors would wait for each number as long as many lanes do.
+TEST(VectorChains, OfIntegersBesideFewVectors_HaveAllLanes) {
+    Compiled program(R"(
+        kernel void k(global const uchar4* restrict in, global uchar4* restrict out, local int* table) {
+            const int id = get_global_id(0), row = 16 * get_local_id(0);
+            const float4 pixel = __builtin_convertvector(in[id], float4);
+            int state = (int)(pixel.x + 3 * pixel.y + 5 * pixel.z) + 1;
+            for (int i = 19; i >= 0; --i) {
+                const int high = state / 44488;
+                state = 48271 * (state - high * 44488) - 3399 * high;
+                if (state < 0) state += 2147483647;
+                if (i < 16) table[row + i] = state;
+            }
+            out[id] = __builtin_convertvector(pixel + table[row + table[row] / 134217728] * 0x1p-31f, uchar4);
+        })",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_EQ(program.result().lanes.width, 16U) << program.result().lanes.reason;
+}
+
 // A cache line is read for each element, by lanes and without them, and lanes wait for all.
 TEST(RowsReadOnce, HaveNoLanes) {
 #if defined(__x86_64__)

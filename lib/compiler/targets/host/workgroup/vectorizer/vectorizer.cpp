@@ -129,7 +129,7 @@ struct Outcome {
     std::set<std::string> serial_calls;
     unsigned width = 0;
     unsigned vectors = 1;  // at once
-    double work = 0, masks = 0;  // of one work-item, in vector instructions (LaneWork)
+    double work = 0, masks = 0;  // of one work-item, in vector instructions (LaneWork), and the wait for chains
     double one_by_one = 0;  // of one work-item without lanes and explicit vectors, in instructions
     double in_lanes = 0;  // the same with lanes
     double structures = 0;  // the part of it that loads structures which are apart
@@ -154,7 +154,8 @@ bool may_mask_left_over(const llvm::Loop& loop, const WorkGroupOptions& options,
 }
 
 Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::TargetTransformInfo& target,
-                  unsigned width, const WorkGroupOptions& options, const LaneTarget& prices, double saved) {
+                  unsigned width, const WorkGroupOptions& options, const LaneTarget& prices, ExplicitVectors vectors_in,
+                  double saved) {
     if (instruction_count(loop) > lane_instructions_of_winners_max)
         return {Outcome::Kind::does_not_pay, 0, too_long, true};
     llvm::LoopInfo& loops = unfinished.loops();
@@ -221,6 +222,9 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     outcome.masks = in_vectors * weight * work.masks;
     if (saved > 0 && saved < one_by_one)
         outcome.waited = weight * waited_for_chains(*plan, dominators, prices, 1 - saved / one_by_one);
+    if (saved > 0 || vectors_in == ExplicitVectors::whole)
+        outcome.work +=
+            in_vectors * weight * waited_for_chains(*plan, dominators, prices, 1, Chained::of_integers) / width;
     outcome.comes_again = vectors > 1 && !is_multiple(*plan->count, lanes);
     outcome.vectors = vectors;
     const auto rows = distances_of_written_rows(*plan, shapes, accesses, costs.lanes / costs.one_by_one);
@@ -269,7 +273,7 @@ std::optional<Outcome> vectorize_one(UnfinishedLoops& unfinished, const llvm::Ta
         is_tagged(loop, unguarded_tag) || is_tagged(loop, left_over_tag) || is_tagged(loop, clipped_tag);
     Outcome outcome{Outcome::Kind::does_not_pay, 0, "the kernel's own vectors fill a register"};
     if (lane_count > 1)
-        outcome = vectorize(loop, unfinished, target, lane_count, options, prices, saved);
+        outcome = vectorize(loop, unfinished, target, lane_count, options, prices, vectors, saved);
     outcome.only_asks = only_asks;
     outcome.is_copy = is_copy;
     outcome.width = lane_count;

@@ -36,12 +36,16 @@ constexpr size_t instructions_max = 500;
 constexpr unsigned register_words_of_searches = 8;
 
 double latency_of(const llvm::Instruction& instruction) {
-    constexpr double simple = 1, multiplied = 3, floating = 4, divided = 11;
+    constexpr double simple = 1, multiplied = 3, floating = 4, by_constant = 8, divided = 11;
     switch (instruction.getOpcode()) {
     case llvm::Instruction::PHI:
     case llvm::Instruction::BitCast:
     case llvm::Instruction::Freeze: return 0;
     case llvm::Instruction::Mul: return multiplied;
+    case llvm::Instruction::SDiv:
+    case llvm::Instruction::UDiv:
+    case llvm::Instruction::SRem:
+    case llvm::Instruction::URem: return llvm::isa<llvm::Constant>(instruction.getOperand(1)) ? by_constant : divided;
     case llvm::Instruction::FMul: {
         // It becomes one instruction with the addition.
         const auto* const user =
@@ -79,8 +83,8 @@ struct Recurrence {
 
 class Chains {
 public:
-    Chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target, double part)
-        : plan_(plan), target_(target), part_(part), function_(*plan.header->getParent()),
+    Chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target, double part, Chained which)
+        : plan_(plan), target_(target), part_(part), which_(which), function_(*plan.header->getParent()),
           own_(function_, dominators, *plan.loops) {}
 
     double all() {
@@ -90,14 +94,19 @@ public:
         for (const llvm::Loop* loop : plan_.loop->getLoopsInPreorder())
             if (loop != plan_.loop && looks_at_searches && is_search(*loop))
                 sum += weight_of_block(loop->getLoopDepth() - plan_.loop->getLoopDepth()) * waited_for_loads(*loop);
-            else if (loop != plan_.loop && loop->getNumBlocks() == 1 && !plan_.divergent.contains(loop->getHeader()) &&
-                     loop->getHeader()->size() <= instructions_max &&
+            else if (loop != plan_.loop && are_looked_at(*loop) && loop->getHeader()->size() <= instructions_max &&
                      !is_in_fallback_loop(*plan_.loops, loop->getHeader()))
                 sum += weight_of_block(loop->getLoopDepth() - plan_.loop->getLoopDepth()) * waited(*loop);
         return sum;
     }
 
 private:
+    [[nodiscard]] bool are_looked_at(const llvm::Loop& loop) const {
+        return loop.getLoopLatch() != nullptr &&
+               (loop.getNumBlocks() == 1 || (which_ == Chained::of_integers && loop.isInnermost())) &&
+               llvm::none_of(loop.blocks(), [&](llvm::BasicBlock* block) { return plan_.divergent.contains(block); });
+    }
+
     static double executed(llvm::ArrayRef<llvm::BasicBlock*> blocks) {
         size_t count = 0;
         for (const llvm::BasicBlock* block : blocks)
@@ -185,15 +194,16 @@ private:
         const double rounds = known == 0 ? rounds_unknown : known;
         const double items_at_once = 1 + window / (instructions * rounds);
         double cycles = 0;
-        for (const Recurrence& recurrence : recurrences(block))
-            cycles = std::max(cycles, latency(block, recurrence));
+        for (const Recurrence& recurrence : recurrences(block, *loop.getLoopLatch()))
+            if (which_ != Chained::of_integers || recurrence.begin->getType()->isIntOrIntVectorTy())
+                cycles = std::max(cycles, latency(block, recurrence));
         return std::max(0.0, cycles * instructions_per_cycle / items_at_once - instructions);
     }
 
-    llvm::SmallVector<Recurrence> recurrences(const llvm::BasicBlock& block) {
+    llvm::SmallVector<Recurrence> recurrences(const llvm::BasicBlock& block, const llvm::BasicBlock& latch) {
         llvm::SmallVector<Recurrence> found;
         for (const llvm::PHINode& phi : block.phis())
-            found.push_back({&phi, phi.getIncomingValueForBlock(&block), 0});
+            found.push_back({&phi, phi.getIncomingValueForBlock(&latch), 0});
         for (const llvm::Instruction& instruction : block)
             if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction))
                 for (const llvm::Instruction& other : block)
@@ -238,6 +248,7 @@ private:
     const LanePlan& plan_;
     const LaneTarget& target_;
     const double part_;
+    const Chained which_;
     llvm::Function& function_;
     OwnScalarEvolution own_;
     llvm::ScalarEvolution& evolution_ = own_.evolution;
@@ -245,8 +256,9 @@ private:
 
 }  // namespace
 
-double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target, double part) {
-    return plan.loop->isInnermost() ? 0 : Chains(plan, dominators, target, part).all();
+double waited_for_chains(const LanePlan& plan, llvm::DominatorTree& dominators, const LaneTarget& target, double part,
+                         Chained which) {
+    return plan.loop->isInnermost() ? 0 : Chains(plan, dominators, target, part, which).all();
 }
 
 }  // namespace polder::compiler::workgroup

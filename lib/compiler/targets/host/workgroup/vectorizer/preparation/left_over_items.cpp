@@ -2,6 +2,7 @@
 
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -21,13 +22,6 @@ bool only_counts(const LanePlan& plan) {
 }
 
 }  // namespace
-
-double part_left_over(const LanePlan& plan, unsigned width) {
-    const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(plan.count);
-    if (count == nullptr || count->isZero())
-        return 0;
-    return static_cast<double>(count->getZExtValue() % width) / static_cast<double>(count->getZExtValue());
-}
 
 bool mask_left_over_items(const LanePlan& plan, unsigned width) {
     if (!only_counts(plan))
