@@ -13,14 +13,11 @@ namespace polder::compiler::workgroup {
 // The tag of such loops, in addition.
 inline constexpr const char* left_over_tag = "polder.left_over";
 
-// The part of the work-items that is left over by vectors of this width; 0 where it is not known.
+// The part of the work-items that is left over by vectors of this width, and runs one by one; 0 where it is not known.
 [[nodiscard]] double part_left_over(const LanePlan& plan, unsigned width);
 
 // Changes `plan.loop`, in front of which its vector form was emitted, and which starts at a multiple of `width`; false where its counter has other uses than to count.
 // LoopInfo and dominators are not valid afterwards.
 bool mask_left_over_items(const LanePlan& plan, unsigned width);
-
-// The part of the work-items that vectors of this width leave over, and that run one by one; 0 where it is not known.
-[[nodiscard]] double part_left_over(const LanePlan& plan, unsigned width);
 
 }  // namespace polder::compiler::workgroup
