@@ -1,6 +1,8 @@
-// Bytes and shorts that each lane changes at a place of its own (vectorizer/preparation/element_changes.h).
+// Bytes and shorts that each lane changes at a place of its own, and rows that atomic operations on local memory change
+// (vectorizer/preparation/element_changes.h).
 #include "workgroup_harness.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace polder::compiler::workgroup::test {
@@ -97,6 +99,81 @@ TEST(ElementChanges, WithAStoreBetween_AreNotOnePiece) {
                     Arguments().add(values.data()).add(counts.data()).add(rounds));
         EXPECT_EQ(counts, expected);
     }
+}
+
+constexpr const char* local_rows = R"(
+    kernel void k(global const int* in, global int* sums, global float* least, local int* t, local float* f) {
+        const int l = get_local_id(0), x = in[get_global_id(0)];
+        t[l] = l;
+        if (l == 0) t[get_local_size(0)] = 0;
+        f[l] = 7;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        atomic_add(&t[l], x);
+        atomic_add(&t[l + 1], 1000);
+        if (x % 3 == 0) atomic_add(&t[l], 20000);
+        atomic_sub(&t[l], 3);
+        __opencl_atomic_fetch_min((volatile local atomic_float*)f + l, (float)(x % 16), memory_order_relaxed,
+                                  memory_scope_work_group);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        sums[get_global_id(0)] = atomic_xchg(&t[l], 0);
+        least[get_global_id(0)] = f[l];
+    })";
+
+TEST(ElementChanges, OfLocalRowsByAtomicOperations_AreThoseOfVectors) {
+    Compiled program(local_rows, processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole), "");
+    EXPECT_EQ(program.result().lanes.scalar_loops, 0U) << program.result().lanes.reason;
+    EXPECT_FALSE(has(program, "atomicrmw")) << program.optimised();
+    EXPECT_FALSE(has(program, "extractelement <16 x i32>") || has(program, "extractelement <16 x float>"))
+        << program.optimised();
+}
+
+TEST(ElementChanges, OfLocalRowsByAtomicOperations_AreAllDone) {
+    constexpr size_t items = 154, group = 77;
+    std::vector<int> in(items), expected(items);
+    std::vector<float> expected_least(items);
+    for (size_t i = 0; i < items; ++i) {
+        in[i] = static_cast<int>(i * 7 % 101);
+        const int l = static_cast<int>(i % group);
+        expected[i] = l + in[i] - 3 + (l > 0 ? 1000 : 0) + (in[i] % 3 == 0 ? 20000 : 0);
+        expected_least[i] = std::min(7.0F, static_cast<float>(in[i] % 16));
+    }
+    Compiled program(local_rows);
+    for (const Lanes lanes : {Lanes::none, Lanes::wherever_possible, Lanes::where_they_pay}) {
+        std::vector<int> sums(items);
+        std::vector<float> least(items);
+        ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, lanes), "");
+        program.run({.dimensions = 1, .global = {items, 1, 1}, .local = {group, 1, 1}},
+                    Arguments()
+                        .add(in.data())
+                        .add(sums.data())
+                        .add(least.data())
+                        .add_local((group + 1) * sizeof(int))
+                        .add_local(group * sizeof(float)));
+        EXPECT_EQ(sums, expected);
+        EXPECT_EQ(least, expected_least);
+    }
+}
+
+// Each work-item waits for the one before it, at an element of its own: lanes in step would wait for ever.
+TEST(ElementChanges, OfLocalRowsThatAreWaitedFor_HaveNoLanes) {
+    Compiled program(R"(
+        kernel void k(global int* out, local int* turn) {
+            const int l = get_local_id(0);
+            turn[l] = l == 0;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            while (atomic_or(&turn[l], 0) == 0)
+                ;
+            out[get_global_id(0)] = l + 1;
+            if (l + 1 < get_local_size(0)) atomic_xchg(&turn[l + 1], 1);
+        })");
+    ASSERT_EQ(program.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+    EXPECT_GT(program.result().lanes.scalar_loops, 0U);
+    std::vector<int> out(40);
+    program.run({.dimensions = 1, .global = {40, 1, 1}, .local = {40, 1, 1}},
+                Arguments().add(out.data()).add_local(40 * sizeof(int)));
+    for (int i = 0; i < 40; ++i)
+        EXPECT_EQ(out[static_cast<size_t>(i)], i + 1);
 }
 
 }  // namespace

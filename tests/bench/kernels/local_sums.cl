@@ -1,15 +1,17 @@
-// Sums of clusters in local memory: atomic operations there are faster without lanes (decision 288).
-kernel void local_sums(global const float2* points, global const int* clusters, global int* sums, global int* counts) {
-    local int sum[32], count[16];
-    const int l = get_local_id(0), i = get_global_id(0);
-    if (l < 32) sum[l] = 0;
-    if (l < 16) count[l] = 0;
+// Each work-item adds to elements of its own in local memory by atomic operations, as kernels do whose phases share the sums (decision 387).
+kernel void local_sums(global const float* values, global float* least, global int* counts, int n) {
+    local int count[256];
+    local float small[256];
+    const int l = get_local_id(0), i = get_global_id(0), items = get_global_size(0);
+    count[l] = 0;
+    small[l] = 1;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const int cluster = clusters[i];
-    atomic_add(&sum[cluster * 2], (int)(points[i].x * 1000));
-    atomic_add(&sum[cluster * 2 + 1], (int)(points[i].y * 1000));
-    atomic_inc(&count[cluster]);
+    for (int k = 0; k < n; ++k) {
+        const float value = values[k * items + i];
+        if (value < 0.5f) atomic_inc(&count[l]);
+        atomic_fetch_min_explicit((volatile local atomic_float*)&small[l], value, memory_order_relaxed, memory_scope_work_group);
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (l < 32) sums[get_group_id(0) * 32 + l] = sum[l];
-    if (l < 16) counts[get_group_id(0) * 16 + l] = count[l];
+    counts[i] = count[l];
+    least[i] = small[l];
 }

@@ -174,7 +174,7 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
     const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, of_blocks, increments);
     LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
-    if (change_elements_in_one_piece(*plan, shapes, accesses) > 0)
+    if (fit_changes_to_lanes(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
     if (instruction_count(loop) > lane_instructions_max && costs.lanes > winners_part_max * costs.one_by_one)

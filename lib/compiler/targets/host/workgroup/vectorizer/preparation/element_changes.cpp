@@ -6,6 +6,7 @@
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/LowerAtomic.h>
 #include <optional>
 
 namespace polder::compiler::workgroup {
@@ -54,7 +55,13 @@ bool is_changed_apart(llvm::StoreInst& store, const LaneShapes& shapes, LaneAcce
            !llvm::isa<llvm::AllocaInst>(llvm::getUnderlyingObject(store.getPointerOperand(), 0));
 }
 
-}  // namespace
+// Each lane's element is the one behind that of the lane before.
+bool is_change_of_row(const llvm::AtomicRMWInst& change, const LaneShapes& shapes) {
+    const LaneShape place = shapes.of(change.getPointerOperand());
+    const llvm::TypeSize size = change.getDataLayout().getTypeStoreSize(change.getType());
+    return change.hasMetadata(local_atomic_mark) && !change.getType()->isVectorTy() && place.is_strided() &&
+           place.stride == static_cast<int64_t>(size.getFixedValue());
+}
 
 unsigned change_elements_in_one_piece(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
     llvm::SmallVector<std::pair<llvm::StoreInst*, llvm::LoadInst*>> changes;
@@ -80,6 +87,25 @@ unsigned change_elements_in_one_piece(const LanePlan& plan, const LaneShapes& sh
         load->eraseFromParent();
     }
     return static_cast<unsigned>(changes.size());
+}
+
+unsigned change_rows_at_once(const LanePlan& plan, const LaneShapes& shapes) {
+    llvm::SmallVector<llvm::AtomicRMWInst*> changes;
+    for (llvm::BasicBlock* block : plan.blocks)
+        for (llvm::Instruction& instruction : *block)
+            if (auto* const change = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction);
+                change != nullptr && is_change_of_row(*change, shapes))
+                changes.push_back(change);
+    for (llvm::AtomicRMWInst* const change : changes)
+        llvm::lowerAtomicRMWInst(change);
+    return static_cast<unsigned>(changes.size());
+}
+
+}  // namespace
+
+unsigned fit_changes_to_lanes(const LanePlan& plan, const LaneShapes& shapes, LaneAccesses& accesses) {
+    const unsigned in_one_piece = change_elements_in_one_piece(plan, shapes, accesses);
+    return in_one_piece + change_rows_at_once(plan, shapes);
 }
 
 }  // namespace polder::compiler::workgroup
