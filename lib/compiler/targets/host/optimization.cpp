@@ -13,6 +13,7 @@
 #include "targets/host/instructions/extremum_checks.h"
 #include "targets/host/instructions/fused_products.h"
 #include "targets/host/instructions/half_rounding.h"
+#include "targets/host/instructions/halves_as_words.h"
 #include "targets/host/instructions/huge_reciprocals.h"
 #include "targets/host/instructions/joined_elements.h"
 #include "targets/host/instructions/lane_addresses.h"
@@ -26,6 +27,7 @@
 #include "targets/host/instructions/narrow_indices.h"
 #include "targets/host/instructions/native_roots.h"
 #include "targets/host/instructions/number_parts.h"
+#include "targets/host/instructions/odd_sums.h"
 #include "targets/host/instructions/power_scaling.h"
 #include "targets/host/instructions/reciprocals.h"
 #include "targets/host/instructions/register_need.h"
@@ -165,7 +167,9 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
         scale_by_instructions(function, machine);
         choose_limits_of_logarithms(function, machine);
         convert_to_directed_halves(function, machine);
+        round_sums_to_odd(function, machine);
         compute_fused_products(function, machine);
+        convert_halves_as_words(function, machine);
         pass_masks_as_words(function, machine);
         if (options.is_optimized) {
             check_extrema(function);
