@@ -24,7 +24,9 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/IRReader/IRReader.h>
 #include <llvm/Linker/Linker.h>
@@ -312,6 +314,24 @@ void replace_weak_fma(llvm::Module& module) {
     }
 }
 
+// A coefficient of a polynomial. Numbers of few bits may stand in the error of a product, as in 1 - x r, which has to be exact.
+bool has_many_bits(const llvm::Value& value) {
+    const llvm::APFloat* number = nullptr;
+    return match(&value, llvm::PatternMatch::m_APFloat(number)) &&
+           number->bitcastToAPInt().countr_zero() < llvm::APFloat::semanticsPrecision(number->getSemantics()) / 2;
+}
+
+// Where the processor has no instruction for fma, it is a call or ten operations. The steps of libclc's polynomials do with a product and a sum there, as ours
+// do (loose_fma); with the instruction they are what they were.
+void loosen_polynomials(llvm::Module& module) {
+    for (llvm::Function& function : module)
+        for (llvm::Instruction& instruction : llvm::instructions(function))
+            if (auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+                call && call->getIntrinsicID() == llvm::Intrinsic::fma && has_many_bits(*call->getArgOperand(2)))
+                call->setCalledFunction(
+                    llvm::Intrinsic::getOrInsertDeclaration(&module, llvm::Intrinsic::fmuladd, {call->getType()}));
+}
+
 // polder_scale(x, e) is x 2^floor(e). A conversion of a NaN to an integer must have a value.
 void replace_scalings(llvm::Module& module) {
     for (llvm::Function& function : llvm::make_early_inc_range(module)) {
@@ -414,6 +434,7 @@ int main(int argc, char** argv) {
     context.setDiscardValueNames(
         llvm::none_of(inputs, [](const std::string& path) { return llvm::StringRef(path).ends_with(".ll"); }));
     std::unique_ptr<llvm::Module> library = read_retargeted(context, inputs[0], retarget);
+    loosen_polynomials(*library);
     llvm::Linker linker(*library);
     for (size_t i = 1; i < inputs.size(); ++i) {
         std::unique_ptr<llvm::Module> ours = read_retargeted(context, inputs[i], retarget);

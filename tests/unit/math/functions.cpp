@@ -168,6 +168,10 @@ bool is_immoderate(const Arguments& p) {
     return is_out(p.a) || is_out(p.b);
 }
 
+// Exponentials that are less than the smallest normal number: native_* give some number below it.
+#define IMMODERATE_OR_SUBNORMAL(EXPRESSION)                                                                            \
+    [](const Arguments& p) { return is_immoderate(p) || (EXPRESSION) < 0x1p-126Q; }
+
 #define REF(EXPRESSION)                                                                                                \
     [](const Arguments& p) -> Real {                                                                                   \
         static_cast<void>(p);                                                                                          \
@@ -279,18 +283,19 @@ const Function table[] = {
     {"native_cos", Signature::t_from_t, 8192, none, Domain::moderate, REF(cosq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_divide", Signature::t_from_tt, 8192, none, Domain::moderate, REF(p.a / p.b), nullptr, nullptr,
      is_immoderate},
-    {"native_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr, is_immoderate},
+    {"native_exp", Signature::t_from_t, 8192, none, Domain::moderate, REF(expq(p.a)), nullptr, nullptr,
+     IMMODERATE_OR_SUBNORMAL(expq(p.a))},
     {"native_exp10", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(10, p.a)), nullptr, nullptr,
-     is_immoderate},
+     IMMODERATE_OR_SUBNORMAL(powq(10, p.a))},
     {"native_exp2", Signature::t_from_t, 8192, none, Domain::moderate, REF(powq(2, p.a)), nullptr, nullptr,
-     is_immoderate},
+     IMMODERATE_OR_SUBNORMAL(powq(2, p.a))},
     {"native_log", Signature::t_from_t, 8192, none, Domain::moderate, REF(logq(p.a)), nullptr, nullptr, is_immoderate},
     {"native_log10", Signature::t_from_t, 8192, none, Domain::moderate, REF(log10q(p.a)), nullptr, nullptr,
      is_immoderate},
     {"native_log2", Signature::t_from_t, 8192, none, Domain::moderate, REF(log2q(p.a)), nullptr, nullptr,
      is_immoderate},
     {"native_powr", Signature::t_from_tt, 8192, none, Domain::moderate, REF(powr_(p.a, p.b)), nullptr, nullptr,
-     is_immoderate},
+     IMMODERATE_OR_SUBNORMAL(powr_(p.a, p.b))},
     {"native_recip", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / p.a), nullptr, nullptr, is_immoderate},
     {"native_rsqrt", Signature::t_from_t, 8192, none, Domain::moderate, REF(1 / sqrtq(p.a)), nullptr, nullptr,
      is_immoderate},
