@@ -1,8 +1,18 @@
 // Loops of which LLVM makes vectors use numbers that wrap around at a few bits, beside wider ones.
 #include "compiler_support.h"
+#include "parsed_ir.h"
+#include "targets/host/loops/narrow_wraps.h"
 
 #include <cstdint>
+#include <ctime>
 #include <functional>
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/raw_ostream.h>
 #include <string>
 #include <vector>
 
@@ -51,6 +61,52 @@ TEST(NarrowWraps, BesideWiderNumbers_AreRight) {
             for (uint32_t i = 0; i < count; ++i)
                 ASSERT_EQ(out[i], tested.expected(in, i)) << tested.expression << ", " << counter << ", element " << i;
         }
+}
+
+// A loop that adds up so many elements, each at a place of 10 bits, and as many numbers of 8 bits.
+std::string sum_of(unsigned elements) {
+    std::string text = "define i32 @f(ptr %in, i32 %x, i32 %n) {\nentry:\n  br label %loop\nloop:\n"
+                       "  %i = phi i32 [ 0, %entry ], [ %next, %loop ]\n  %s0 = phi i32 [ 0, %entry ], [ %s" +
+                       std::to_string(elements) + ", %loop ]\n";
+    for (unsigned k = 0; k < elements; ++k) {
+        const std::string at = std::to_string(k), factor = std::to_string(k + 1);
+        text += "  %m" + at + " = mul i32 %i, " + factor + "\n  %a" + at + " = add i32 %m" + at + ", %x\n  %p" + at +
+                " = and i32 %a" + at + ", 1023\n  %e" + at + " = zext i32 %p" + at + " to i64\n  %g" + at +
+                " = getelementptr i32, ptr %in, i64 %e" + at + "\n  %l" + at + " = load i32, ptr %g" + at + "\n  %b" +
+                at + " = and i32 %a" + at + ", 255\n  %t" + at + " = add i32 %l" + at + ", %b" + at + "\n  %s" +
+                factor + " = add i32 %s" + at + ", %t" + at + "\n";
+    }
+    return text +
+           "  %next = add i32 %i, 1\n  %more = icmp ult i32 %next, %n\n  br i1 %more, label %loop, label %end\n"
+           "end:\n  ret i32 %s" +
+           std::to_string(elements) + "\n}\n";
+}
+
+// The loop has no vectors, because it has too many questions to compare. To collect all of them took time by the square of their number, here 52 s.
+TEST(NarrowWraps, OfLongSums_AreFoundInLittleTime) {
+    llvm::LLVMContext context;
+    const auto module = parsed(sum_of(1500), context);
+    ASSERT_TRUE(module);
+    llvm::LoopAnalysisManager loops;
+    llvm::FunctionAnalysisManager functions;
+    llvm::CGSCCAnalysisManager components;
+    llvm::ModuleAnalysisManager modules;
+    llvm::PassBuilder builder;
+    builder.registerModuleAnalyses(modules);
+    builder.registerCGSCCAnalyses(components);
+    builder.registerFunctionAnalyses(functions);
+    builder.registerLoopAnalyses(loops);
+    builder.crossRegisterProxies(loops, functions, components, modules);
+    add_narrow_wraps_pass(builder);
+    llvm::FunctionPassManager passes;
+    builder.invokeVectorizerStartEPCallbacks(passes, llvm::OptimizationLevel::O3);
+    const std::clock_t begun = std::clock();
+    passes.run(*module->getFunction("f"), functions);
+    constexpr std::clock_t seconds_max = 4;
+    EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, seconds_max);
+    std::string text;
+    llvm::raw_string_ostream(text) << *module;
+    EXPECT_NE(text.find("llvm.loop.vectorize.enable"), std::string::npos);
 }
 
 }  // namespace

@@ -303,6 +303,8 @@ std::string FormsProgram::statement(const Scope& scope) {
         return memory_statement(scope);
     if (scope.depth < 3 && pick(6) == 0)
         return shape_statement(scope);
+    if (scope.depth < 3 && pick(6) == 0)
+        return pass_statement(scope);
     const uint32_t choice = pick(scope.depth < 3 ? 30 : 20);
     if (choice < 4) {
         const std::string v = one_of(scope.numbers), value = number(scope, 3);

@@ -2,7 +2,8 @@
 // pointers as parameters; places that are reflected or a row before; private arrays of which less and less is used; tables of bytes; structures
 // under masks; branches that an argument chooses; numbers of a group that live across barriers, in loops; and for memory (workgroup_forms_memory.cpp): words
 // whose parts are accessed, copies of bytes, checks at edges, members that change in turns, vectors of 8 and 16, numbers that live across barriers. And
-// what single passes look for (workgroup_forms_shapes.cpp): stacks, windows, shuffles, rows that are written, divisions by what may be 1, blocks of a group.
+// what single passes look for (workgroup_forms_shapes.cpp, workgroup_forms_passes.cpp): stacks, windows, shuffles, rows that are written, divisions by what
+// may be 1, blocks of a group, checks that all succeed, merges, narrow counters, fused products.
 //
 // There is no interpreter. The same text has a plain form (`plain_definitions`), without `restrict`, with private arrays in memory and with every
 // function inlined, which runs one work-item after the other. Numbers are unsigned and places are bounded, so that nothing is undefined.
@@ -107,6 +108,11 @@ private:
     std::string written_row(const Scope& scope);
     std::string divided_by_argument(const Scope& scope);
     std::string block_of_group(const Scope& scope);
+    std::string pass_statement(const Scope& scope);
+    std::string checked_sum(const Scope& scope);
+    std::string merged_lists(const Scope& scope);
+    std::string narrow_counters(const Scope& scope);
+    std::string fused_sum(const Scope& scope);
     std::string function();
 
     struct Function {

@@ -26,9 +26,12 @@ class Questions {
 public:
     Questions(llvm::Loop& loop, llvm::ScalarEvolution& evolution) : loop_(loop), evolution_(evolution) {
         for (llvm::BasicBlock* const block : loop.blocks())
-            for (llvm::Instruction& instruction : *block)
+            for (llvm::Instruction& instruction : *block) {
+                if (numbers_.size() > questions_max)
+                    return;  // each further one would take longer, as sums of many numbers do
                 if (evolution.isSCEVable(instruction.getType()))
                     add(instruction);
+            }
         if (numbers_.empty())
             return;
         llvm::SmallVector<const llvm::SCEVPredicate*, 4> predicates;
