@@ -4,15 +4,20 @@
 #include "machine/machine_pool.h"
 #include "machine/pass_options.h"
 #include "parsed_ir.h"
+#include "targets/host/loops/finished_loops.h"
 #include "targets/host/pass_gate.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <gmock/gmock.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Dominators.h>
+#include <llvm/Pass.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/Utils.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <map>
+#include <memory>
+#include <regex>
 #include <vector>
 
 namespace polder::compiler::test {
@@ -143,18 +148,21 @@ TEST(OptimizationGate, ForManyLoops_LeavesOutPassesForThoseOverWorkItems) {
     EXPECT_EQ(loops_left_to("LoopRotatePass", 60), std::pair(30, 30));
 }
 
-// Loops over work-items in a row, each in a loop over rows that depends on the row, or in another loop.
-std::pair<int, int> rows_and_items_left_to(llvm::StringRef pass, unsigned count, bool is_over_rows) {
+// Loops over work-items in a row, each in a loop over rows that depends on the row, or in another loop. `statement`: what a work-item does in row %r0, %r1, ...
+std::pair<int, int> rows_and_items_left_to(llvm::StringRef pass, unsigned count, bool is_over_rows,
+                                           const std::string& statement = "store i64 %rN, ptr %p",
+                                           const std::string& rows = "%n") {
     std::string text = "define void @f(ptr %p, i64 %n) {\n  br label %y0\n";
     for (unsigned i = 0; i < count; ++i) {
         const std::string own = std::to_string(i), next = i + 1 == count ? "end" : "y" + std::to_string(i + 1);
         const std::string before = i == 0 ? "%0" : "%z" + std::to_string(i - 1);
         text += "y" + own + ":\n  %r" + own + " = phi i64 [ 0, " + before + " ], [ %s" + own + ", %z" + own +
                 " ]\n  br label %x" + own + "\nx" + own + ":\n  %i" + own + " = phi i64 [ 0, %y" + own + " ], [ %n" +
-                own + ", %x" + own + " ]\n  store i64 %r" + own + ", ptr %p\n  %n" + own + " = add i64 %i" + own +
-                ", 1\n  %c" + own + " = icmp eq i64 %n" + own + ", %n\n  br i1 %c" + own + ", label %z" + own +
-                ", label %x" + own + "\nz" + own + ":\n  %s" + own + " = add i64 %r" + own + ", 1\n  %d" + own +
-                " = icmp eq i64 %s" + own + ", %n\n  br i1 %d" + own + ", label %" + next + ", label %y" + own + "\n";
+                own + ", %x" + own + " ]\n  " + std::regex_replace(statement, std::regex("N"), own) + "\n  %n" + own +
+                " = add i64 %i" + own + ", 1\n  %c" + own + " = icmp eq i64 %n" + own + ", %n\n  br i1 %c" + own +
+                ", label %z" + own + ", label %x" + own + "\nz" + own + ":\n  %s" + own + " = add i64 %r" + own +
+                ", 1\n  %d" + own + " = icmp eq i64 %s" + own + ", " + rows + "\n  br i1 %d" + own + ", label %" +
+                next + ", label %y" + own + "\n";
     }
     llvm::LLVMContext context;
     const std::unique_ptr<llvm::Module> module = parsed(text + "end:\n  ret void\n}\n", context);
@@ -181,7 +189,60 @@ TEST(OptimizationGate, ForManyLoops_LeavesConditionsInLoopsOverRows) {
     EXPECT_EQ(rows_and_items_left_to(unswitching, 30, false), std::pair(30, 30));
     EXPECT_EQ(rows_and_items_left_to("IndVarSimplifyPass", 20, true), std::pair(20, 20));
     EXPECT_EQ(rows_and_items_left_to("IndVarSimplifyPass", 30, true), std::pair(0, 0));
-    EXPECT_EQ(rows_and_items_left_to("LoopDeletionPass", 30, true), std::pair(30, 0));  // of empty rows
+}
+
+// Rows that may be deleted have no effect, or one iteration.
+TEST(OptimizationGate, ForManyLoops_LeavesOutTheDeletionOfRowsThatHaveToRun) {
+    constexpr const char* deletion = "LoopDeletionPass";
+    EXPECT_EQ(rows_and_items_left_to(deletion, 20, true), std::pair(20, 20));
+    EXPECT_EQ(rows_and_items_left_to(deletion, 30, true), std::pair(0, 0));
+    EXPECT_EQ(rows_and_items_left_to(deletion, 30, true, "%oddN = and i64 %rN, 1"), std::pair(30, 0));
+    EXPECT_EQ(rows_and_items_left_to(deletion, 30, true, "store i64 %rN, ptr %p", "1"), std::pair(30, 0));
+    EXPECT_EQ(rows_and_items_left_to(deletion, 30, false), std::pair(30, 0));
+}
+
+// How many of `count` loops are marked as finished, if each second one stores vectors.
+int finished_of(unsigned count, unsigned loops_min) {
+    std::string text = loops(count);
+    const std::string store = "store i32 5";
+    size_t at = 0;
+    for (unsigned i = 0; (at = text.find(store, at)) != std::string::npos; ++i, at += store.size())
+        if (i % 2 == 0)
+            text.replace(at, store.size(), "store <4 x i32> zeroinitializer");
+    llvm::LLVMContext context;
+    const auto module = parsed(text, context);
+    const std::unique_ptr<llvm::TargetMachine> machine = create_host_target_machine();
+    llvm::PassBuilder builder(machine.get());
+    Analyses analyses;
+    analyses.register_all(builder);
+    add_finished_loops_pass(builder, loops_min);
+    llvm::FunctionPassManager passes;
+    builder.invokeVectorizerStartEPCallbacks(passes, llvm::OptimizationLevel::O3);
+    llvm::Function& function = *module->getFunction("f");
+    passes.run(function, analyses.functions);
+    int finished = 0;
+    for (const llvm::Loop* const loop : analyses.functions.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
+        finished += (llvm::hasVectorizeTransformation(loop) & llvm::TM_Disable) != 0 ? 1 : 0;
+    return finished;
+}
+
+TEST(FinishedLoops, AreThoseWithVectorsInFunctionsOfManyLoops) {
+    EXPECT_EQ(finished_of(10, 9), 5);
+    EXPECT_EQ(finished_of(10, 10), 0);
+}
+
+// The pass asks how the counters of all loops grow before it looks for an instruction to move.
+TEST(PassGate, WithoutFreeze_LeavesOutThePassThatMovesThem) {
+    constexpr const char* pass = "Canonicalize Freeze Instructions in Loops";
+    const auto moves = [&](const std::string& instruction) {
+        llvm::LLVMContext context;
+        const auto module = parsed("define i32 @f(i32 %x) {\n  %y = " + instruction + "\n  ret i32 %y\n}\n", context);
+        return module != nullptr && PassGate(*module).shouldRunPass(pass, "f");
+    };
+    EXPECT_FALSE(moves("add i32 %x, 1"));
+    EXPECT_TRUE(moves("freeze i32 %x"));
+    const std::unique_ptr<llvm::Pass> mover(llvm::createCanonicalizeFreezeInLoopsPass());
+    EXPECT_EQ(mover->getPassName(), pass);
 }
 
 TEST(PassOptions, LeaveTheReductionToTheEmitter) {

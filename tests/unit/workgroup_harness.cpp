@@ -119,7 +119,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes
     add_loop_alignment_pass(builder);
     add_loop_division_pass(builder);
     add_parallel_access_pass(builder);
-    add_narrow_wraps_pass(builder);
+    add_narrow_wraps_pass(builder, true);
     builder.registerModuleAnalyses(modules);
     builder.registerCGSCCAnalyses(components);
     builder.registerFunctionAnalyses(functions);

@@ -39,6 +39,7 @@
 #include "targets/host/instructions/vector_division.h"
 #include "targets/host/loops/branching_loops.h"
 #include "targets/host/loops/expected_places.h"
+#include "targets/host/loops/finished_loops.h"
 #include "targets/host/loops/hoisted_loads.h"
 #include "targets/host/loops/merge_steps.h"
 #include "targets/host/loops/narrow_wraps.h"
@@ -105,8 +106,9 @@ Result<void> optimize(llvm::Module& module, llvm::TargetMachine& machine, const 
     if (lanes.loops == 0)
         add_branching_loops_pass(builder);
     workgroup::add_loop_division_pass(builder);
+    add_finished_loops_pass(builder, OptimizationGate::loops_max);
     workgroup::add_parallel_access_pass(builder);
-    add_narrow_wraps_pass(builder);
+    add_narrow_wraps_pass(builder, gate.should_run("LoopLoadEliminationPass"));
     Analyses analyses;
     analyses.functions.registerPass([&machine] { return llvm::TargetLibraryAnalysis(known_library(machine)); });
     analyses.register_all(builder);

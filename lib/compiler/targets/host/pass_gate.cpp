@@ -179,6 +179,26 @@ size_t most_loops(const llvm::Module& module) {
     return most;
 }
 
+bool has_freeze(const llvm::Module& module) {
+    return llvm::any_of(module, [](const llvm::Function& function) {
+        return llvm::any_of(llvm::instructions(function),
+                            [](const llvm::Instruction& each) { return llvm::isa<llvm::FreezeInst>(each); });
+    });
+}
+
+// Whether LLVM's deletion of loops leaves `loop` alone: it has an effect, and whether it ends after one iteration is not known before it runs.
+bool has_to_run(const llvm::Loop& loop) {
+    const llvm::BasicBlock* const latch = loop.getLoopLatch();
+    const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
+    const auto* const compare =
+        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+    return compare != nullptr && loop.getExitingBlock() == latch &&
+           !llvm::isa<llvm::Constant>(compare->getOperand(1)) &&
+           llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
+               return llvm::any_of(*block, [](const llvm::Instruction& each) { return each.mayHaveSideEffects(); });
+           });
+}
+
 bool has_cold_call(const llvm::Loop& loop) {
     return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
         return llvm::any_of(*block, [](const llvm::Instruction& each) {
@@ -333,7 +353,8 @@ bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Function& fu
 bool OptimizationGate::should_run(llvm::StringRef pass, const llvm::Loop& loop) const {
     if (loops_ > loops_max && is_over_items_alone(loop)) {
         // Rows without an effect are deleted with all that they contain.
-        if (llvm::is_contained(passes_on_entries, pass) && (loop.isInnermost() || pass != "LoopDeletionPass"))
+        if (llvm::is_contained(passes_on_entries, pass) &&
+            (loop.isInnermost() || pass != "LoopDeletionPass" || has_to_run(loop)))
             return false;
         if (pass == "SimpleLoopUnswitchPass" && !loop.isInnermost())
             return false;
@@ -354,7 +375,7 @@ PassGate::PassGate(llvm::Module& module)
                                             [](const llvm::Function& function) {
                                                 return llvm::any_of(function, is_too_long_to_number);
                                             })),
-      hoists_(shortest_loop(module).value_or(0) < loop_with_constants_min) {}
+      hoists_(shortest_loop(module).value_or(0) < loop_with_constants_min), has_freeze_(has_freeze(module)) {}
 
 bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
     if (OptionalWork::is_unneeded()) {
@@ -372,6 +393,8 @@ bool PassGate::shouldRunPass(llvm::StringRef pass, llvm::StringRef) const {
         return hoists_;
     if (pass == "codegenprepare")
         return prepares_;
+    if (pass == "Canonicalize Freeze Instructions in Loops")
+        return has_freeze_;
     return reduces_ || pass != "Loop Strength Reduction";
 }
 

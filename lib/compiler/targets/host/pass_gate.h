@@ -112,6 +112,7 @@ private:
     const bool schedules_again_;
     const bool prepares_;
     const bool hoists_;
+    const bool has_freeze_;  // without one, the pass that moves them out of loops only asks how their counters grow
 };
 
 }  // namespace polder::compiler

@@ -5,6 +5,7 @@
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -22,14 +23,46 @@ namespace {
 
 constexpr size_t questions_max = 64;  // of a loop; all pairs are compared
 
+// The instructions of `loop` of which LLVM's vectorizer asks how they grow: addresses, the numbers that iterations pass on, and what the loop ends by, with all that
+// they are computed from. Scalar evolution takes quadratic time for long chains of products and sums, which are most often none of these.
+llvm::SmallPtrSet<const llvm::Instruction*, 32> examined_in(const llvm::Loop& loop) {
+    llvm::SmallPtrSet<const llvm::Instruction*, 32> found;
+    llvm::SmallVector<const llvm::Instruction*> left;
+    const auto add = [&](const llvm::Value* value) {
+        const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+        if (instruction != nullptr && instruction->getType()->isIntOrPtrTy() && loop.contains(instruction) &&
+            found.insert(instruction).second)
+            left.push_back(instruction);
+    };
+    for (const llvm::PHINode& phi : loop.getHeader()->phis())
+        add(&phi);
+    for (const llvm::BasicBlock* const block : loop.blocks()) {
+        for (const llvm::Instruction& instruction : *block)
+            if (instruction.mayReadOrWriteMemory())
+                for (const llvm::Value* const operand : instruction.operands())
+                    if (operand->getType()->isPtrOrPtrVectorTy())
+                        add(operand);
+        if (loop.isLoopExiting(block))
+            for (const llvm::Value* const operand : block->getTerminator()->operands())
+                add(operand);
+    }
+    while (!left.empty()) {
+        const llvm::Instruction* const instruction = left.pop_back_val();
+        for (const llvm::Value* const operand : instruction->operands())
+            add(operand);
+    }
+    return found;
+}
+
 class Questions {
 public:
     Questions(llvm::Loop& loop, llvm::ScalarEvolution& evolution) : loop_(loop), evolution_(evolution) {
+        const llvm::SmallPtrSet<const llvm::Instruction*, 32> examined = examined_in(loop);
         for (llvm::BasicBlock* const block : loop.blocks())
             for (llvm::Instruction& instruction : *block) {
                 if (numbers_.size() > questions_max)
                     return;  // each further one would take longer, as sums of many numbers do
-                if (evolution.isSCEVable(instruction.getType()))
+                if (examined.contains(&instruction))
                     add(instruction);
             }
         if (numbers_.empty())
@@ -127,6 +160,9 @@ private:
     llvm::MapVector<const llvm::SCEVWrapPredicate*, llvm::SmallVector<llvm::Instruction*, 2>> numbers_;
 };
 
+// Whether LLVM's vectorizer leaves the loop as it is.
+bool stays(const llvm::Loop& loop) { return (llvm::hasVectorizeTransformation(&loop) & llvm::TM_Disable) != 0; }
+
 // Whether the loop has instructions after which LLVM sees numbers of fewer bits.
 bool has_narrow_numbers(const llvm::Loop& loop) {
     return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
@@ -137,10 +173,12 @@ bool has_narrow_numbers(const llvm::Loop& loop) {
 }
 
 struct NarrowWraps : llvm::PassInfoMixin<NarrowWraps> {
-    static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    explicit NarrowWraps(bool eliminates_loads) : eliminates_loads_(eliminates_loads) {}
+
+    llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) const {
         bool changed = false;
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
-            if (loop->isInnermost() && has_narrow_numbers(*loop))
+            if (loop->isInnermost() && (eliminates_loads_ || !stays(*loop)) && has_narrow_numbers(*loop))
                 changed |=
                     Questions(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)).hide_those_left_out();
         if (!changed)
@@ -151,13 +189,18 @@ struct NarrowWraps : llvm::PassInfoMixin<NarrowWraps> {
     }
     // LLVM runs this pass also where it leaves out optional passes (optnone).
     static bool isRequired() { return true; }
+
+private:
+    bool eliminates_loads_;
 };
 
 }  // namespace
 
-void add_narrow_wraps_pass(llvm::PassBuilder& builder) {
+void add_narrow_wraps_pass(llvm::PassBuilder& builder, bool eliminates_loads) {
     builder.registerVectorizerStartEPCallback(
-        [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(NarrowWraps()); });
+        [eliminates_loads](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
+            passes.addPass(NarrowWraps(eliminates_loads));
+        });
 }
 
 }  // namespace polder::compiler

@@ -13,7 +13,8 @@ class PassBuilder;
 
 namespace polder::compiler {
 
-// Before LLVM's vectorizer. Changes nothing where LLVM asks all that it has to.
-void add_narrow_wraps_pass(llvm::PassBuilder& builder);
+// Before LLVM's vectorizer. Changes nothing where LLVM asks all that it has to. `eliminates_loads`: whether LLVM's elimination of loads in loops follows, which asks
+// such questions for loops that stay as they are, too.
+void add_narrow_wraps_pass(llvm::PassBuilder& builder, bool eliminates_loads);
 
 }  // namespace polder::compiler

@@ -1,5 +1,7 @@
 #include "invariant_places.h"
 
+#include "moved_invariants.h"
+
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Instructions.h>
@@ -21,12 +23,12 @@ llvm::PreservedAnalyses MoveInvariantPlaces::run(llvm::Loop& loop, llvm::LoopAna
                                                  llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater&) {
     if (!loop.isInnermost() || loop.getLoopPreheader() == nullptr || llvm::none_of(loop.blocks(), has_converted_place))
         return llvm::PreservedAnalyses::all();
-    bool is_changed = false;
+    MovedInvariants invariants(loop, &results.SE);
     for (llvm::BasicBlock* block : loop.blocks())
         for (llvm::Instruction& instruction : llvm::make_early_inc_range(*block))
             if (!instruction.isTerminator() && !llvm::isa<llvm::PHINode>(instruction))
-                loop.makeLoopInvariant(&instruction, is_changed, nullptr, nullptr, &results.SE);
-    return is_changed ? llvm::getLoopPassPreservedAnalyses() : llvm::PreservedAnalyses::all();
+                invariants.move_out(instruction);
+    return invariants.is_changed() ? llvm::getLoopPassPreservedAnalyses() : llvm::PreservedAnalyses::all();
 }
 
 }  // namespace polder::compiler::workgroup

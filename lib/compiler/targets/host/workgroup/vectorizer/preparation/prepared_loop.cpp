@@ -3,6 +3,7 @@
 
 #include "invariant_choices.h"
 #include "joined_questions.h"
+#include "targets/host/workgroup/frame/moved_invariants.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -69,13 +70,12 @@ bool is_sum_of_ints(const llvm::Instruction& sum) {
 void move_out_invariant_summands(llvm::Loop& loop) {
     if (!loop.getLoopPreheader())
         return;
+    MovedInvariants invariants(loop);
     for (llvm::BasicBlock* block : loop.blocks())
         for (llvm::Instruction& sum : *block)
             if (is_sum_of_ints(sum))
-                for (llvm::Value* summand : sum.operands()) {
-                    bool changed = false;
-                    loop.makeLoopInvariant(summand, changed);
-                }
+                for (llvm::Value* summand : sum.operands())
+                    invariants.move_out(*summand);
 }
 
 }  // namespace

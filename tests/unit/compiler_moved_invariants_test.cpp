@@ -1,0 +1,83 @@
+// What moves before a loop, compared with LLVM, which follows the operands of each value anew.
+#include "parsed_ir.h"
+#include "targets/host/workgroup/frame/moved_invariants.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/Support/raw_ostream.h>
+#include <string>
+
+namespace polder::compiler::test {
+namespace {
+
+std::string loop_with(const std::string& statements) {
+    return "define void @f(ptr %p, i32 %x, i32 %y, i32 %n) {\nbefore:\n  br label %loop\nloop:\n"
+           "  %i = phi i32 [ 0, %before ], [ %next, %loop ]\n" +
+           statements +
+           "  %next = add i32 %i, 1\n  %again = icmp ult i32 %next, %n\n"
+           "  br i1 %again, label %loop, label %end\nend:\n  ret void\n}\n";
+}
+
+// The code after `move` was called for each operand of each sum in the loop.
+std::string moved(const std::string& text, const std::function<void(llvm::Loop&, llvm::ArrayRef<llvm::Value*>)>& move) {
+    llvm::LLVMContext context;
+    const std::unique_ptr<llvm::Module> module = parsed(text, context);
+    if (!module)
+        return {};
+    llvm::DominatorTree dominators(*module->getFunction("f"));
+    const llvm::LoopInfo loops(dominators);
+    llvm::Loop& loop = **loops.begin();
+    llvm::SmallVector<llvm::Value*> summands;
+    for (llvm::Instruction& each : *loop.getHeader())
+        if (each.getOpcode() == llvm::Instruction::Add)
+            summands.append(each.op_begin(), each.op_end());
+    move(loop, summands);
+    std::string result;
+    llvm::raw_string_ostream(result) << *module;
+    return result;
+}
+
+std::string moved_at_once(const std::string& text) {
+    return moved(text, [](llvm::Loop& loop, llvm::ArrayRef<llvm::Value*> values) {
+        workgroup::MovedInvariants invariants(loop);
+        for (llvm::Value* const value : values)
+            invariants.move_out(*value);
+    });
+}
+
+std::string moved_one_by_one(const std::string& text) {
+    return moved(text, [](llvm::Loop& loop, llvm::ArrayRef<llvm::Value*> values) {
+        bool is_changed = false;
+        for (llvm::Value* const value : values)
+            loop.makeLoopInvariant(value, is_changed);
+    });
+}
+
+TEST(MovedInvariants, AreThoseThatLlvmMoves) {
+    for (const char* statements :
+         {"  %a = mul i32 %x, %y\n  %b = add i32 %a, %i\n",
+          // An operand moves although its product stays.
+          "  %a = xor i32 %x, %y\n  %b = mul i32 %a, %i\n  %c = add i32 %b, %a\n  %d = add i32 %c, %b\n",
+          // Loads, divisions and what is computed from them stay.
+          "  %a = load i32, ptr %p\n  %b = mul i32 %a, %x\n  %c = add i32 %b, %x\n  %d = udiv i32 %x, %y\n"
+          "  %e = add i32 %d, %c\n  %g = udiv i32 %x, 3\n  %h = add i32 %g, %e\n  store i32 %h, ptr %p\n"}) {
+        const std::string code = moved_at_once(loop_with(statements));
+        EXPECT_EQ(code, moved_one_by_one(loop_with(statements)));
+        EXPECT_NE(code, moved(loop_with(statements), [](auto&&...) {}));
+    }
+}
+
+// With one call inside the other for each sum, or all sums followed anew from each, this takes minutes or ends the process.
+TEST(MovedInvariants, OfLongSums_AreFoundInLinearTime) {
+    constexpr unsigned sums = 200'000;
+    std::string statements = "  %s0 = add i32 %i, 1\n";
+    for (unsigned i = 1; i < sums; ++i)
+        statements += "  %s" + std::to_string(i) + " = add i32 %s" + std::to_string(i - 1) + ", %x\n";
+    const std::string text = loop_with(statements);
+    EXPECT_EQ(moved_at_once(text), moved(text, [](auto&&...) {}));
+}
+
+}  // namespace
+}  // namespace polder::compiler::test
