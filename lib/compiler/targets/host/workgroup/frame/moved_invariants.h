@@ -15,7 +15,7 @@ class Value;
 
 namespace polder::compiler::workgroup {
 
-// For a loop with a preheader whose instructions nobody else changes meanwhile.
+// For a loop with a preheader whose instructions do not change otherwise meanwhile.
 class MovedInvariants {
 public:
     explicit MovedInvariants(llvm::Loop& loop, llvm::ScalarEvolution* evolution = nullptr)
