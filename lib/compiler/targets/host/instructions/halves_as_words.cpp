@@ -21,17 +21,17 @@ public:
         llvm::Value* const bits =
             at_.CreateZExt(at_.CreateBitCast(&half, half.getType()->getWithNewType(at_.getInt16Ty())), words_);
         llvm::Value* const sign = at_.CreateShl(at_.CreateAnd(bits, word(half_sign)), word(float_sign_places));
-        llvm::Value* const mantissa = at_.CreateShl(at_.CreateAnd(bits, word(half_size)), word(places));
-        llvm::Value* const exponent = at_.CreateAnd(bits, word(half_exponent));
+        llvm::Value* const moved = at_.CreateShl(at_.CreateAnd(bits, word(half_size)), word(places));
+        llvm::Value* const own_exponent = at_.CreateAnd(bits, word(half_exponent));
         // Infinities and NaNs have the largest exponent in both.
         llvm::Value* const more =
-            at_.CreateSelect(at_.CreateICmpEQ(exponent, word(half_exponent)), word(2 * bias), word(bias));
-        llvm::Value* const normal = at_.CreateAdd(mantissa, more);
+            at_.CreateSelect(at_.CreateICmpEQ(own_exponent, word(half_exponent)), word(2 * bias), word(bias));
+        llvm::Value* const normal = at_.CreateAdd(moved, more);
         // 2^-14 and the subnormal part, less 2^-14.
-        llvm::Value* const sum = at_.CreateBitCast(at_.CreateAdd(mantissa, word(least_normal)), floats_);
+        llvm::Value* const sum = at_.CreateBitCast(at_.CreateAdd(moved, word(least_normal)), floats_);
         llvm::Value* const least = at_.CreateBitCast(word(least_normal), floats_);
         llvm::Value* const subnormal = at_.CreateBitCast(at_.CreateFSub(sum, least), words_);
-        llvm::Value* const size = at_.CreateSelect(at_.CreateICmpEQ(exponent, word(0)), subnormal, normal);
+        llvm::Value* const size = at_.CreateSelect(at_.CreateICmpEQ(own_exponent, word(0)), subnormal, normal);
         return at_.CreateBitCast(at_.CreateOr(size, sign), floats_);
     }
 

@@ -4,6 +4,7 @@
 #include "vectorizer.h"
 
 #include "targets/host/workgroup/frame/usual_launches.h"
+#include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 #include "targets/host/workgroup/vectorizer/code/vector_loop.h"
 #include "targets/host/workgroup/vectorizer/estimates/explicit_vectors.h"
@@ -72,17 +73,6 @@ void retire(llvm::Loop& loop, LeftToLlvm left) {
             context, {llvm::MDString::get(context, "llvm.loop.isvectorized"),
                       llvm::ConstantAsMetadata::get(llvm::ConstantInt::get(llvm::Type::getInt32Ty(context), 1))}));
     loop.setLoopID(llvm::makePostTransformationMetadata(context, loop.getLoopID(), removed, added));
-}
-
-// Whether doubles are so many that lanes should fill a register with them. A few, such as products with a constant without an f, take two registers.
-bool is_mostly_double(const llvm::Loop& loop) {
-    size_t doubles = 0, all = 0;
-    for (const llvm::BasicBlock* block : loop.blocks())
-        for (const llvm::Instruction& instruction : *block) {
-            doubles += instruction.getType()->isDoubleTy() ? 1 : 0;
-            all += llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ? 0 : 1;
-        }
-    return 4 * doubles > all;
 }
 
 // Lanes must gain this much more than explicit vectors save: a shuffle of bytes counts as one instruction, but takes several without VBMI.

@@ -1,5 +1,6 @@
 #include "lane_types.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Support/MathExtras.h>
 
@@ -40,6 +41,16 @@ llvm::FixedVectorType* of_lanes(llvm::Type& type, unsigned lanes) {
 bool is_divided_in_lanes(const llvm::Type& type) {
     constexpr unsigned bits_max = 32;
     return type.isIntegerTy() && type.getIntegerBitWidth() <= bits_max;
+}
+
+bool is_mostly_double(const llvm::Loop& loop) {
+    size_t doubles = 0, all = 0;
+    for (const llvm::BasicBlock* block : loop.blocks())
+        for (const llvm::Instruction& instruction : *block) {
+            doubles += instruction.getType()->isDoubleTy() ? 1 : 0;
+            all += llvm::isa<llvm::PHINode>(instruction) || instruction.isTerminator() ? 0 : 1;
+        }
+    return 4 * doubles > all;
 }
 
 }  // namespace polder::compiler::workgroup

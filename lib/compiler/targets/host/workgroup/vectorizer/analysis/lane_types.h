@@ -8,6 +8,7 @@
 namespace llvm {
 class CastInst;
 class Instruction;
+class Loop;
 }  // namespace llvm
 
 namespace polder::compiler::workgroup {
@@ -32,5 +33,8 @@ namespace polder::compiler::workgroup {
 
 // Whether integers of `type` are divided in lanes, by quotients of floating-point numbers (lane_division.h): up to 32 bits.
 [[nodiscard]] bool is_divided_in_lanes(const llvm::Type& type);
+
+// Whether doubles are so many that lanes should fill a register with them. A few, such as products with a constant without an f, take two registers.
+[[nodiscard]] bool is_mostly_double(const llvm::Loop& loop);
 
 }  // namespace polder::compiler::workgroup
