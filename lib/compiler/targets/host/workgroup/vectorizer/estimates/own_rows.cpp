@@ -153,7 +153,7 @@ private:
 
 // Whether the loop may leave results: it stores them, or has other values than a counter from one iteration to the next.
 bool may_have_results(const llvm::Loop& loop) {
-    return loop.getNumBlocks() == 1 && (++loop.getHeader()->phis().begin() != loop.getHeader()->phis().end() ||
+    return loop.getNumBlocks() == 1 && (llvm::hasNItemsOrMore(loop.getHeader()->phis(), 2) ||
                                         llvm::any_of(*loop.getHeader(), [](const llvm::Instruction& one) {
                                             return llvm::isa<llvm::StoreInst>(one);
                                         }));
