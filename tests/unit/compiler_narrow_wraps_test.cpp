@@ -97,7 +97,7 @@ TEST(NarrowWraps, OfLongSums_AreFoundInLittleTime) {
     builder.registerFunctionAnalyses(functions);
     builder.registerLoopAnalyses(loops);
     builder.crossRegisterProxies(loops, functions, components, modules);
-    add_narrow_wraps_pass(builder);
+    add_narrow_wraps_pass(builder, true);
     llvm::FunctionPassManager passes;
     builder.invokeVectorizerStartEPCallbacks(passes, llvm::OptimizationLevel::O3);
     const std::clock_t begun = std::clock();

@@ -76,7 +76,9 @@ public:
 
     // What replaces the instruction; null where it stays.
     llvm::Value* replacement(llvm::Instruction& instruction) {
-        llvm::Value* const operand = instruction.getNumOperands() > 0 ? instruction.getOperand(0) : nullptr;
+        if (instruction.getNumOperands() == 0)
+            return nullptr;
+        llvm::Value* const operand = instruction.getOperand(0);
         switch (instruction.getOpcode()) {
         case llvm::Instruction::FPExt:
             return is_half(*operand) ? at_.CreateFPExt(to_float(*operand), instruction.getType()) : nullptr;

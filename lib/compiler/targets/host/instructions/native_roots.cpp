@@ -11,11 +11,19 @@
 namespace polder::compiler {
 namespace {
 
+// Roots of reciprocal roots (native_rsqrt) have the permission, too.
+bool is_divisor(const llvm::Instruction& root) {
+    return llvm::any_of(root.users(), [&](const llvm::User* user) {
+        const auto* const division = llvm::dyn_cast<llvm::Instruction>(user);
+        return division && division->getOpcode() == llvm::Instruction::FDiv && division->getOperand(1) == &root;
+    });
+}
+
 bool is_native_root(const llvm::Instruction& instruction) {
     const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
     return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::sqrt &&
            llvm::isa<llvm::FixedVectorType>(call->getType()) && call->getType()->getScalarType()->isFloatTy() &&
-           call->hasAllowReciprocal() && !call->hasAllowReassoc();
+           call->hasAllowReciprocal() && !call->hasAllowReassoc() && !is_divisor(*call);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // and one step of Newton's method (reciprocals.h), within 2 ulp. Zeros and infinity are their own roots, and so are subnormal numbers, which native
 // functions may take for zeros: products with them take some 150 cycles. AMD's processors compute a root as fast as the product.
 //
-// A call of the root whose reciprocal is permitted, and nothing else, is native_sqrt (root_wide.inc).
+// A call of the root whose reciprocal is permitted, and nothing else, and by which nothing is divided, is native_sqrt (root_wide.inc).
 #pragma once
 
 #include <llvm/IR/Function.h>

@@ -156,8 +156,8 @@ bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
 }
 
 bool LaneAccesses::are_bytes_of_word(llvm::Type& element, size_t elements) const {
-    constexpr unsigned byte_bits = 8, word_bytes = 4;
-    return elements == 3 && element.isIntegerTy(byte_bits) && lanes_ >= lane_structure_max &&
+    constexpr unsigned bits = 8, word_bytes = 4;
+    return elements == 3 && element.isIntegerTy(bits) && lanes_ >= lane_structure_max &&
            has_gather(*llvm::Type::getInt32Ty(element.getContext()), llvm::Align(word_bytes));
 }
 
