@@ -1,4 +1,5 @@
 // Loops of which LLVM makes vectors use numbers that wrap around at a few bits, beside wider ones.
+#include "analyses.h"
 #include "compiler_support.h"
 #include "parsed_ir.h"
 #include "targets/host/loops/narrow_wraps.h"
@@ -6,8 +7,6 @@
 #include <cstdint>
 #include <ctime>
 #include <functional>
-#include <llvm/Analysis/CGSCCPassManager.h>
-#include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/PassManager.h>
@@ -87,21 +86,14 @@ TEST(NarrowWraps, OfLongSums_AreFoundInLittleTime) {
     llvm::LLVMContext context;
     const auto module = parsed(sum_of(1500), context);
     ASSERT_TRUE(module);
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
+    Analyses analyses;
     llvm::PassBuilder builder;
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    analyses.register_all(builder);
     add_narrow_wraps_pass(builder, true);
     llvm::FunctionPassManager passes;
     builder.invokeVectorizerStartEPCallbacks(passes, llvm::OptimizationLevel::O3);
     const std::clock_t begun = std::clock();
-    passes.run(*module->getFunction("f"), functions);
+    passes.run(*module->getFunction("f"), analyses.functions);
     constexpr std::clock_t seconds_max = 4;
     EXPECT_LT((std::clock() - begun) / CLOCKS_PER_SEC, seconds_max);
     std::string text;

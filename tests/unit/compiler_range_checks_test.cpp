@@ -1,5 +1,6 @@
 // Checks of a number against 0 and a bound are one comparison, loops that branch inside have one copy of their body, and loops whose checks all succeed have a
 // copy without them.
+#include "analyses.h"
 #include "compiler_support.h"
 #include "machine/host.h"
 #include "parsed_ir.h"
@@ -308,16 +309,9 @@ size_t copies_of_body(const std::string& body) {
     module->setTargetTriple(machine->getTargetTriple());
     llvm::PassBuilder builder(machine.get());
     add_branching_loops_pass(builder);
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
-    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, modules);
+    Analyses analyses;
+    analyses.register_all(builder);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(*module, analyses.modules);
     size_t copies = 0;
     for (const llvm::Instruction& instruction : llvm::instructions(*module->getFunction("f")))
         if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);

@@ -1,5 +1,6 @@
 #include "workgroup_harness.h"
 
+#include "analyses.h"
 #include "targets/host/instructions/constant_loads.h"
 #include "targets/host/instructions/fused_products.h"
 #include "targets/host/instructions/lane_products.h"
@@ -111,32 +112,25 @@ std::string optimise_fully(llvm::Module& module, llvm::TargetMachine& machine, c
 
 // The passes that tests of the vectorizer ask about.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, bool has_lanes) {
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
+    Analyses analyses;
     llvm::PassBuilder builder(&machine);
     add_loop_alignment_pass(builder);
     add_loop_division_pass(builder);
     add_parallel_access_pass(builder);
     add_narrow_wraps_pass(builder, true);
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    analyses.register_all(builder);
     // Other kernels of the module first: the pipeline would optimise them before it finds that they are not used.
-    llvm::GlobalDCEPass().run(module, modules);
-    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+    llvm::GlobalDCEPass().run(module, analyses.modules);
+    builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, analyses.modules);
     for (llvm::Function& function : module)
         if (!function.isDeclaration()) {
-            load_in_loops(function, functions);
+            load_in_loops(function, analyses.functions);
             join_range_checks(function, machine);
             move_out_lane_products(function);
             look_up_vectors(function, machine);
             permute_small_tables(function, machine);
             if (!has_lanes)
-                choose_merge_steps(function, functions);
+                choose_merge_steps(function, analyses.functions);
             compute_fused_products(function, machine);
             pass_masks_as_words(function, machine);
         }

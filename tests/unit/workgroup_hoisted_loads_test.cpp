@@ -1,5 +1,6 @@
 // load_in_loops, on IR as LLVM's passes leave it: elements of a tile that are loaded and repeated in all lanes before a loop.
 
+#include "analyses.h"
 #include "parsed_ir.h"
 #include "targets/host/loops/hoisted_loads.h"
 
@@ -50,18 +51,11 @@ unsigned moved(const Tile& tile) {
     const std::unique_ptr<llvm::Module> module = compiler::test::parsed(text, context);
     if (!module)
         return 0;
-    llvm::LoopAnalysisManager loops;
-    llvm::FunctionAnalysisManager functions;
-    llvm::CGSCCAnalysisManager components;
-    llvm::ModuleAnalysisManager modules;
+    Analyses analyses;
     llvm::PassBuilder builder;
-    builder.registerModuleAnalyses(modules);
-    builder.registerCGSCCAnalyses(components);
-    builder.registerFunctionAnalyses(functions);
-    builder.registerLoopAnalyses(loops);
-    builder.crossRegisterProxies(loops, functions, components, modules);
+    analyses.register_all(builder);
     llvm::Function& function = *module->getFunction("k");
-    const unsigned result = load_in_loops(function, functions);
+    const unsigned result = load_in_loops(function, analyses.functions);
     EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs())) << text;
     unsigned before = 0;
     for (const llvm::Instruction& instruction : function.getEntryBlock())

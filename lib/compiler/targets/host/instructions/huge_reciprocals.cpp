@@ -1,6 +1,6 @@
 #include "huge_reciprocals.h"
 
-#include "slow_results.h"
+#include "machine/zen.h"
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
@@ -22,7 +22,7 @@ bool is_native_reciprocal(const llvm::Instruction& instruction) {
 }  // namespace
 
 void flush_huge_reciprocals(llvm::Function& function, const llvm::TargetMachine& machine) {
-    if (!are_small_results_slow(machine))
+    if (is_zen(machine))
         return;
     for (llvm::Instruction& division : llvm::instructions(function)) {
         if (!is_native_reciprocal(division))

@@ -1,6 +1,6 @@
 #include "native_roots.h"
 
-#include "slow_results.h"
+#include "machine/zen.h"
 
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/IR/IRBuilder.h>
@@ -29,7 +29,7 @@ bool is_native_root(const llvm::Instruction& instruction) {
 }  // namespace
 
 void estimate_native_roots(llvm::Function& function, const llvm::TargetMachine& machine) {
-    if (!machine.getTargetTriple().isX86() || !has_slow_roots(machine) ||
+    if (!machine.getTargetTriple().isX86() || is_zen(machine) ||
         !machine.getMCSubtargetInfo()->checkFeatures("+avx512vl,+avx512dq"))
         return;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {

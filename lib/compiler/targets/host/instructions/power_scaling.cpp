@@ -1,8 +1,8 @@
 // polder-retarget-builtins marks such calls of llvm.ldexp with the flag `afn`: where e is a NaN, x is one, too.
 #include "power_scaling.h"
 
+#include "machine/zen.h"
 #include "register_parts.h"
-#include "slow_results.h"
 
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -62,7 +62,7 @@ llvm::Value* zero_below_least(llvm::IRBuilder<>& at, llvm::Value& result, llvm::
 void scale_by_instructions(llvm::Function& function, const llvm::TargetMachine& machine) {
     if (!machine.getTargetTriple().isX86() || !machine.getMCSubtargetInfo()->checkFeatures("+avx512f,+avx512vl"))
         return;
-    const bool masks_zeros = are_small_results_slow(machine);
+    const bool masks_zeros = !is_zen(machine);
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
         auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
         llvm::Value* const exponent = call && fills_registers(*call->getType()) ? exponent_of(*call) : nullptr;

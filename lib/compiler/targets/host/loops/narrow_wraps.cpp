@@ -2,6 +2,8 @@
 // a version that compares widths leaves out none, so nothing changes then.
 #include "narrow_wraps.h"
 
+#include "targets/host/workgroup/vectorizer/analysis/marks.h"
+
 #include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLExtras.h>
 #include <llvm/ADT/SetVector.h>
@@ -160,9 +162,6 @@ private:
     llvm::MapVector<const llvm::SCEVWrapPredicate*, llvm::SmallVector<llvm::Instruction*, 2>> numbers_;
 };
 
-// Whether LLVM's vectorizer leaves the loop as it is.
-bool stays(const llvm::Loop& loop) { return (llvm::hasVectorizeTransformation(&loop) & llvm::TM_Disable) != 0; }
-
 // Whether the loop has instructions after which LLVM sees numbers of fewer bits.
 bool has_narrow_numbers(const llvm::Loop& loop) {
     return llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
@@ -178,7 +177,8 @@ struct NarrowWraps : llvm::PassInfoMixin<NarrowWraps> {
     llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) const {
         bool changed = false;
         for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder())
-            if (loop->isInnermost() && (eliminates_loads_ || !stays(*loop)) && has_narrow_numbers(*loop))
+            if (loop->isInnermost() && (eliminates_loads_ || !workgroup::is_left_by_llvm(*loop)) &&
+                has_narrow_numbers(*loop))
                 changed |=
                     Questions(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)).hide_those_left_out();
         if (!changed)

@@ -1,6 +1,7 @@
 // Runs the steps that workgroup.h lists, in their order.
 #include "workgroup.h"
 
+#include "machine/zen.h"
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/frame/group_order.h"
 #include "targets/host/workgroup/frame/lowering.h"
@@ -69,7 +70,7 @@ Gathers gathers_of(llvm::TargetMachine* target) {
         return Gathers::slow;
     if (has("+fast-gather"))
         return Gathers::quick;
-    return target->getTargetCPU().starts_with("znver") ? Gathers::quick_for_all : Gathers::slow;
+    return is_zen(*target) ? Gathers::quick_for_all : Gathers::slow;
 }
 
 Masks masks_of(llvm::TargetMachine* target) {
@@ -78,15 +79,13 @@ Masks masks_of(llvm::TargetMachine* target) {
     return has_registers ? Masks::cheap : Masks::dear;
 }
 
-Pages pages_of(llvm::TargetMachine* target) {
-    return target && target->getTargetCPU().starts_with("znver") ? Pages::dear : Pages::cheap;
-}
+Pages pages_of(llvm::TargetMachine* target) { return target && is_zen(*target) ? Pages::dear : Pages::cheap; }
 
 // Processors other than AMD's start two loads and two other instructions on 512 bits in each cycle, a Zen 4 twice as many loads.
 Loads loads_of(llvm::TargetMachine* target) {
     const bool has_512_bits =
         target && target->getTargetTriple().isX86() && target->getMCSubtargetInfo()->checkFeatures("+avx512f");
-    return has_512_bits && !target->getTargetCPU().starts_with("znver") ? Loads::scarce : Loads::plenty;
+    return has_512_bits && !is_zen(*target) ? Loads::scarce : Loads::plenty;
 }
 
 // Every path has to reach the end of the loop over a sub-group's work-items.

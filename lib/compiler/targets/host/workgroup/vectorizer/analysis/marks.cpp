@@ -4,8 +4,13 @@
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Metadata.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
+
+bool is_left_by_llvm(const llvm::Loop& loop) {
+    return (llvm::hasVectorizeTransformation(&loop) & llvm::TM_Disable) != 0;
+}
 
 void set_loop_properties(llvm::Instruction& back, llvm::ArrayRef<llvm::StringRef> names, const llvm::MDNode* other) {
     llvm::LLVMContext& context = back.getContext();

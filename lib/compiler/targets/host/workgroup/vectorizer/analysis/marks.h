@@ -3,6 +3,7 @@
 
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/ADT/StringRef.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/Instruction.h>
 
 namespace polder::compiler::workgroup {
@@ -15,6 +16,10 @@ inline constexpr const char* whole_sub_group_tag = "polder.whole_sub_group";
 inline constexpr const char* sub_group_tag = "polder.sub_group";
 // and the loops over work-items, and over rows of them.
 inline constexpr const char* items_tag = "polder.items";
+
+// Whether the loop's properties keep LLVM's vectorizer from it.
+[[nodiscard]] bool is_left_by_llvm(const llvm::Loop& loop);
+
 // Makes it the loop that `back` ends: one with the properties of another loop, when there is one, and with these.
 void set_loop_properties(llvm::Instruction& back, llvm::ArrayRef<llvm::StringRef> names,
                          const llvm::MDNode* other = nullptr);

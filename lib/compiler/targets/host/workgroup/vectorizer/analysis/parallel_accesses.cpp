@@ -2,12 +2,13 @@
 // change by the same constant from iteration to iteration and differ from each other by less than it.
 #include "parallel_accesses.h"
 
+#include "marks.h"
+
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/LoopIterator.h>
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 
 namespace polder::compiler::workgroup {
 namespace {
@@ -107,9 +108,6 @@ private:
     llvm::SmallVector<Access, 16> accesses_;
 };
 
-// Whether LLVM's vectorizer leaves the loop as it is.
-bool stays(const llvm::Loop& loop) { return (llvm::hasVectorizeTransformation(&loop) & llvm::TM_Disable) != 0; }
-
 void remove_mark(const llvm::Loop& loop) {
     loop.setLoopID(llvm::makePostTransformationMetadata(loop.getHeader()->getContext(), loop.getLoopID(),
                                                         {"llvm.loop.parallel_accesses"}, {}));
@@ -119,7 +117,7 @@ struct ParallelAccesses : llvm::PassInfoMixin<ParallelAccesses> {
     static llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
         llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
         for (const llvm::Loop* const loop : loops.getLoopsInPreorder()) {
-            if (!loop->isInnermost() || !loop->isAnnotatedParallel() || stays(*loop))
+            if (!loop->isInnermost() || !loop->isAnnotatedParallel() || is_left_by_llvm(*loop))
                 continue;
             auto& scalars = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
             auto& aliases = analyses.getResult<llvm::AAManager>(function);
