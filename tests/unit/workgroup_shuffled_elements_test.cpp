@@ -45,9 +45,38 @@ TEST(ShuffledElements, OfLanesSideBySide_AreOnePermutation) {
     EXPECT_GT(count(bytes, "call <64 x i8> @llvm.x86.avx512.permvar.qi"), 0U);
 }
 
-TEST(ShuffledElements, WithoutPermutationsOfBytes_AreChosen) {
-    const std::string bytes = code_of(shuffle_kernel("char", "char", 8, 8), "skylake-avx512");
-    EXPECT_EQ(count(bytes, "llvm.x86.avx512.permvar.qi"), 0U);
+TEST(ShuffledElements, WithoutWidePermutations_MoveWithinHalvesOfRegisters) {
+    const auto calls = [](const char* type, const char* processor, const char* instruction, unsigned elements = 8) {
+        return count(code_of(shuffle_kernel(type, type, elements, elements), processor),
+                     std::string("@llvm.x86.") + instruction);
+    };
+    EXPECT_GT(calls("char", "skylake-avx512", "avx2.pshuf.b"), 0U);
+    EXPECT_GT(calls("char", processor_with_256_bits, "avx2.pshuf.b"), 0U);
+    EXPECT_GT(calls("short", processor_with_256_bits, "avx2.pshuf.b"), 0U);
+    EXPECT_GT(calls("int", processor_with_256_bits, "avx.vpermilvar.ps.256", 4), 0U);
+    EXPECT_EQ(calls("short", processor_with_256_bits, "avx2.pshuf.b", 16), 0U) << "of two halves";
+}
+
+// One instruction for each shuffle without lanes; in lanes of the elements, 15 choices for each of 16.
+TEST(ShuffledElements, OfWholeRegisters_AreNotSplit) {
+    constexpr const char* source = R"(
+kernel void k(global const uchar16* bytes, global const uchar16* places, global uchar16* bytes_out, global const int4* words,
+              global const uint4* word_places, global int4* words_out, int rounds) {
+    const size_t i = get_global_id(0);
+    uchar16 a = bytes[i];
+    int4 b = words[i];
+    for (int round = 0; round < rounds; ++round) {
+        a = shuffle(a, places[i] + (uchar)round) + (uchar)round;
+        b = shuffle(b, word_places[i] + (uint)round) + round;
+    }
+    bytes_out[i] = a;
+    words_out[i] = b;
+})";
+    for (const char* const processor : {processor_with_256_bits, processor_with_512_bits}) {
+        Compiled program(source, processor);
+        EXPECT_EQ(program.prepare("k"), "");
+        EXPECT_EQ(count(program.optimised(), "select <"), 0U) << processor;
+    }
 }
 
 template <class T, class Index>

@@ -442,7 +442,7 @@ LaneReport vectorize_work_item_loops(llvm::Function& function, unsigned width, c
         are_wide = use_wide_vectors(tagged, loops);
         if (llvm::any_of(tagged, [](const llvm::Loop* loop) { return !loop->isInnermost(); }))
             margin = margin_of_work;
-        saved_by_one = saved_by_vectors(tagged, loops, prices.register_words);
+        saved_by_one = saved_by_vectors(tagged, loops, prices);
         added_by_casts = added_by_plain_casts(tagged, loops);
     }
     const double saved = saved_by_one.anywhere;

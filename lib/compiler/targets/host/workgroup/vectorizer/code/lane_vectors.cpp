@@ -1,8 +1,8 @@
 // Explicit vectors in lanes (lane_types.h): masks and numbers are repeated for each element of a lane, and instructions that move the elements
 // of one vector move them in all lanes.
 #include "lane_code.h"
-#include "shuffled_elements.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
+#include "targets/host/workgroup/vectorizer/analysis/shuffled_elements.h"
 #include "targets/host/workgroup/vectorizer/analysis/vectors_of_table.h"
 #include "targets/host/workgroup/vectorizer/preparation/chosen_elements.h"
 
@@ -98,7 +98,7 @@ llvm::Value* LaneCode::emit_insertion(llvm::InsertElementInst& insert) {
         return look_up(builder_, *from_table, *vector(from_table->indices));
     if (const auto shuffled = shuffled_elements(insert);
         shuffled && is_permuted(*shuffled, width_, accesses_.permutes()))
-        return permuted(builder_, *vector(shuffled->elements), *vector(shuffled->places), width_);
+        return permuted(builder_, *vector(shuffled->elements), *vector(shuffled->places), width_, accesses_.permutes());
     const llvm::Type& type = *insert.getType();
     llvm::Value* const numbers = repeated(vector(insert.getOperand(1)), type);
     if (llvm::isa<llvm::UndefValue>(insert.getOperand(0)))

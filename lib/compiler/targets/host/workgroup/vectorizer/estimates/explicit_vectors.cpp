@@ -3,6 +3,7 @@
 
 #include "lane_cost.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
+#include "targets/host/workgroup/vectorizer/analysis/shuffled_elements.h"
 #include "window_loops.h"
 
 #include <algorithm>
@@ -52,7 +53,9 @@ bool only_moves_elements(const llvm::Instruction& instruction) {
            !shuffle->isIdentityWithPadding();
 }
 
-double moves_in_lanes(const llvm::Instruction& instruction) {
+double moves_in_lanes(const llvm::Instruction& instruction, unsigned lanes, Permutes permutes) {
+    if (const auto instructions = instructions_of_shuffle(instruction, lanes, permutes))
+        return *instructions;
     if (const auto* extract = llvm::dyn_cast<llvm::ExtractElementInst>(&instruction);
         extract && !llvm::isa<llvm::ConstantInt>(extract->getIndexOperand()))
         return 2.0 * elements_of_lane(*extract->getVectorOperandType());
@@ -150,7 +153,9 @@ private:
     llvm::SmallVector<const llvm::Instruction*> changed_;
 };
 
-double saved_by(const llvm::Instruction& instruction, unsigned register_elements) {
+double saved_by(const llvm::Instruction& instruction, const LaneTarget& target) {
+    if (const auto saved = saved_by_whole_shuffle(instruction, target.permutes))
+        return *saved;
     if (only_moves_elements(instruction))
         return -1;
     if (llvm::isa<llvm::ExtractElementInst>(instruction) || llvm::isa<llvm::InsertElementInst>(instruction) ||
@@ -161,7 +166,7 @@ double saved_by(const llvm::Instruction& instruction, unsigned register_elements
         return 0;
     const unsigned elements = type->getNumElements();
     const auto registers = llvm::divideCeil(elements * std::max(type->getScalarSizeInBits(), 8U) / 8,
-                                            register_elements * sizeof(uint32_t));
+                                            target.register_words * sizeof(uint32_t));
     return elements - static_cast<double>(std::max<uint64_t>(registers, 1));
 }
 
@@ -223,7 +228,7 @@ unsigned lanes_of_whole_vectors(const llvm::Loop& work_item_loop, const llvm::Lo
 }
 
 SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
-                                unsigned register_elements) {
+                                const LaneTarget& target) {
     SavedByVectors saved;
     const NeededElements needed(*work_item_loops.front()->getHeader()->getParent());
     for (const llvm::Loop* loop : work_item_loops) {
@@ -235,7 +240,7 @@ SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, con
             double of_block = 0;
             for (const llvm::Instruction& instruction : *block)
                 if (!instruction.getType()->isVectorTy() || needed.of(instruction) > 1)
-                    of_block += weight * saved_by(instruction, register_elements);
+                    of_block += weight * saved_by(instruction, target);
             saved.anywhere += of_block;
             saved.in_windows += of_block * part_of_windows(*block, loops, *loop, is_uniform);
         }

@@ -2,6 +2,8 @@
 // better to have no lanes.
 #pragma once
 
+#include "targets/host/workgroup/vectorizer/analysis/lane_target.h"
+
 #include <cstdint>
 #include <llvm/ADT/ArrayRef.h>
 
@@ -21,7 +23,7 @@ enum class ExplicitVectors : uint8_t { split, whole };
 [[nodiscard]] bool only_moves_elements(const llvm::Instruction& instruction);
 
 // How many instructions a move of elements takes in lanes, for each register. An insertion takes two: the numbers are repeated, then combined.
-[[nodiscard]] double moves_in_lanes(const llvm::Instruction& instruction);
+[[nodiscard]] double moves_in_lanes(const llvm::Instruction& instruction, unsigned lanes, Permutes permutes);
 
 // How many work-items' explicit vectors, of the size that is most frequent in the loop, fill a register; 0 when the loop has no explicit vectors.
 [[nodiscard]] unsigned lanes_of_whole_vectors(const llvm::Loop& work_item_loop, const llvm::LoopInfo& loops,
@@ -36,9 +38,8 @@ struct SavedByVectors {
 };
 
 // How many instructions one work-item saves when its vectors are kept. Blocks are weighted by their depth as in lane_cost.
-// `register_elements`: 32-bit elements of a vector register.
 [[nodiscard]] SavedByVectors saved_by_vectors(llvm::ArrayRef<llvm::Loop*> work_item_loops, const llvm::LoopInfo& loops,
-                                              unsigned register_elements);
+                                              const LaneTarget& target);
 
 // How many instructions of one work-item are added where its vectors stay whole in lanes: a number made of a vector's bits, as `all()` and `any()` make it, is put
 // together from the elements (plain_operations.h). One work-item after the other needs one instruction for it.

@@ -192,7 +192,9 @@ LaneCosts costs_of(llvm::Instruction& instruction, const LaneShapes& shapes, Lan
     }
     if (moves_elements(instruction)) {
         const double moves = only_moves_elements(instruction) ? one_by_one : 0;
-        return {moves_in_lanes(instruction) * registers_of(*instruction.getType(), width, target), moves};
+        return {moves_in_lanes(instruction, width, target.permutes) *
+                    registers_of(*instruction.getType(), width, target),
+                moves};
     }
     return {registers_of(*instruction.getType(), width, target),
             llvm::isa<llvm::GetElementPtrInst>(instruction) ? 0 : one_by_one};

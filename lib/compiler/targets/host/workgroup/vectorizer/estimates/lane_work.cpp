@@ -142,7 +142,7 @@ private:
         };
         if (llvm::isa<llvm::ExtractElementInst>(instruction) && llvm::all_of(instruction.users(), is_repeated))
             return 0;
-        return moves_in_lanes(instruction) * registers(*instruction.getType());
+        return moves_in_lanes(instruction, lanes_, target_.permutes) * registers(*instruction.getType());
     }
 
     const LanePlan& plan_;
