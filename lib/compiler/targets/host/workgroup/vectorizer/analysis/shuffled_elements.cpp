@@ -1,3 +1,5 @@
+// A shuffle is a chain of insertions whose numbers are extracted from one vector at the elements of another one. The places of each lane's vector are numbered
+// from where it begins in the register, or in the half of it that an instruction chooses from.
 #include "shuffled_elements.h"
 
 #include "lane_types.h"
