@@ -3,6 +3,7 @@
 #include "support/fixture.h"
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -199,6 +200,38 @@ TEST_F(FlushedSubnormals, FunctionsOfUsualNumbers_AreTheSame) {
     };
     compare("float", 0.0f);
     compare("double", 0.0);
+}
+
+// Squares of the parts are subnormal, or nearly, and the lengths are not.
+TEST_F(FlushedSubnormals, LengthsOfSmallVectors_AreNearlyTheSame) {
+    constexpr size_t items = 4096;
+    const auto compare = [&]<typename Real>(const std::string& type, Real least, Real most) {
+        const std::string source = "#define COUNT 4\nkernel void k(global const " + type + "* in, global " + type +
+                                   "* out) {\n    const size_t i = get_global_id(0);\n    const " + type +
+                                   " x = in[3 * i], y = in[3 * i + 1], z = in[3 * i + 2];\n    out[4 * i] = length((" +
+                                   type + "2)(x, y));\n    out[4 * i + 1] = length((" + type +
+                                   "4)(x, y, z, x));\n    out[4 * i + 2] = distance((" + type + "3)(x, y, z), (" +
+                                   type + "3)(0));\n    out[4 * i + 3] = normalize((" + type + "3)(x, y, z)).y;\n}\n";
+        std::mt19937 random{397};
+        std::uniform_real_distribution<Real> exponent(least, most);
+        std::vector<Real> input(items * 3);
+        for (Real& number : input)
+            number = std::exp2(exponent(random)) * (random() % 2 != 0 ? 1 : -1);
+        const OwnedProgram exact = build(source, "");
+        const OwnedProgram flushing = build(source, flushed);
+        for (const cl_device_id device : devices) {
+            const std::vector<Real> expected = run<Real>(exact, device, input, items, 4),
+                                    found = run<Real>(flushing, device, input, items, 4);
+            size_t wrong = 0;
+            for (size_t i = 0; i < expected.size(); ++i)
+                if (std::abs(expected[i] - found[i]) > std::numeric_limits<Real>::epsilon() * std::abs(expected[i]) &&
+                    wrong++ < 10)
+                    ADD_FAILURE() << "result " << i << ": " << std::hexfloat << expected[i] << ", flushed " << found[i];
+            EXPECT_EQ(wrong, 0u) << type;
+        }
+    };
+    compare("float", -70.0f, -45.0f);
+    compare("double", -530.0, -475.0);
 }
 
 // A subnormal half is a usual float.
