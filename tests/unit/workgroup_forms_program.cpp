@@ -305,6 +305,8 @@ std::string FormsProgram::statement(const Scope& scope) {
         return shape_statement(scope);
     if (scope.depth < 3 && pick(6) == 0)
         return pass_statement(scope);
+    if (scope.depth < 3 && pick(8) == 0)
+        return edge_statement(scope);
     const uint32_t choice = pick(scope.depth < 3 ? 30 : 20);
     if (choice < 4) {
         const std::string v = one_of(scope.numbers), value = number(scope, 3);
@@ -478,6 +480,7 @@ std::string FormsProgram::text(const std::string& name) {
     result += "const int lx = get_local_id(0), both = x + y;\nout[at] = 7;\n";
     result += has_barriers_ ? "s[lid] = lid * 5;\ns[size] = s[size + 1] = 3;\nbarrier(CLK_LOCAL_MEM_FENCE);\n"
                             : "s[2 * lid] = lid * 5; s[2 * lid + 1] = x;\n";
+    result += "s[128 + lid] = x;\n";
     if (pick(2))
         result += "if (" +
                   one_of("x >= width", "x < 1 || y < 1 || x >= width || y >= height", "y * 3 + x > width",

@@ -2,8 +2,9 @@
 // pointers as parameters; places that are reflected or a row before; private arrays of which less and less is used; tables of bytes; structures
 // under masks; branches that an argument chooses; numbers of a group that live across barriers, in loops; and for memory (workgroup_forms_memory.cpp): words
 // whose parts are accessed, copies of bytes, checks at edges, members that change in turns, vectors of 8 and 16, numbers that live across barriers. And
-// what single passes look for (workgroup_forms_shapes.cpp, workgroup_forms_passes.cpp): stacks, windows, shuffles, rows that are written, divisions by what
-// may be 1, blocks of a group, checks that all succeed, merges, narrow counters, fused products.
+// what single passes look for (workgroup_forms_shapes.cpp, workgroup_forms_passes.cpp, workgroup_forms_edges.cpp): stacks, windows, shuffles, rows that are
+// written, divisions by what may be 1, blocks of a group, checks that all succeed, merges, narrow counters, fused products, limits that are chosen at edges,
+// joined questions, volatile variables, rows that atomic operations change.
 //
 // There is no interpreter. The same text has a plain form (`plain_definitions`), without `restrict`, with private arrays in memory and with every
 // function inlined, which runs one work-item after the other. Numbers are unsigned and places are bounded, so that nothing is undefined.
@@ -113,6 +114,11 @@ private:
     std::string merged_lists(const Scope& scope);
     std::string narrow_counters(const Scope& scope);
     std::string fused_sum(const Scope& scope);
+    std::string edge_statement(const Scope& scope);
+    std::string clipped_loop(const Scope& scope);
+    std::string joined_question(const Scope& scope);
+    std::string volatile_variable(const Scope& scope);
+    std::string changed_local_row(const Scope& scope);
     std::string function();
 
     struct Function {
