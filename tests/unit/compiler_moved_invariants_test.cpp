@@ -1,6 +1,7 @@
 // What moves before a loop, compared with LLVM, which follows the operands of each value anew.
 #include "parsed_ir.h"
 #include "targets/host/workgroup/frame/moved_invariants.h"
+#include "targets/host/workgroup/vectorizer/preparation/joined_questions.h"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -77,6 +78,21 @@ TEST(MovedInvariants, OfLongSums_AreFoundInLinearTime) {
         statements += "  %s" + std::to_string(i) + " = add i32 %s" + std::to_string(i - 1) + ", %x\n";
     const std::string text = loop_with(statements);
     EXPECT_EQ(moved_at_once(text), moved(text, [](auto&&...) {}));
+}
+
+// Each partial product of a long chain is joined with an argument and compared, as by `(s | y) < 0` after each statement.
+TEST(MovedInvariants, OfQuestionsAboutLongChains_AreFoundInLinearTime) {
+    constexpr unsigned links = 100'000;
+    std::string statements = "  %s0 = mul i32 %i, 3\n";
+    for (unsigned i = 1; i < links; ++i) {
+        const std::string link = std::to_string(i);
+        statements += "  %s" + link + " = mul i32 %s" + std::to_string(i - 1) + ", 5\n  %j" + link + " = or i32 %s" +
+                      link + ", %y\n  %c" + link + " = icmp slt i32 %j" + link + ", 0\n  store i1 %c" + link +
+                      ", ptr %p\n";
+    }
+    const std::string code =
+        moved(loop_with(statements), [](llvm::Loop& loop, auto&&...) { workgroup::separate_questions(loop); });
+    EXPECT_NE(code.find("icmp slt i32 %y, 0"), std::string::npos);
 }
 
 }  // namespace

@@ -60,11 +60,24 @@ TEST(NarrowIndices, ThatMayNeedMoreBits_StayWide) {
              // The index may be large, or negative.
              "%w = zext <4 x i32> %y to <4 x i64>\n%i = mul <4 x i64> %w, splat (i64 3)",
              "%w = sext <4 x i16> %x to <4 x i64>\n%i = add <4 x i64> %w, splat (i64 1)",
+             // An index of 32 bits has a sign.
+             "%w = zext <4 x i32> %y to <4 x i64>\n%v = zext <4 x i16> %x to <4 x i64>\n"
+             "%m = add <4 x i64> %w, %v\n%i = and <4 x i64> %m, splat (i64 4294967295)",
              // What is shifted down has more bits.
+             "%w = zext <4 x i32> %y to <4 x i64>\n%m = mul <4 x i64> %w, splat (i64 5)\n"
+             "%n = lshr <4 x i64> %m, splat (i64 5)\n%i = and <4 x i64> %n, splat (i64 1023)",
+             // Half of the bits and more are shifted away.
+             "%w = zext <4 x i16> %x to <4 x i64>\n%m = mul <4 x i64> %w, splat (i64 3)\n"
+             "%i = lshr <4 x i64> %m, splat (i64 40)",
+             "%w = zext <4 x i16> %x to <4 x i64>\n%m = shl <4 x i64> %w, splat (i64 40)\n"
+             "%n = or <4 x i64> %m, %w\n%i = and <4 x i64> %n, splat (i64 255)",
              "%w = zext <4 x i32> %y to <4 x i64>\n%m = mul <4 x i64> %w, splat (i64 5)\n"
              "%i = lshr <4 x i64> %m, splat (i64 24)",
              // Numbers of 64 bits.
              "%i = and <4 x i64> %z, splat (i64 255)",
+             // What something else needs would be computed twice.
+             "%w = zext <4 x i16> %x to <4 x i64>\n%m = mul <4 x i64> %w, splat (i64 3)\n"
+             "call void @use(<4 x i64> %m)\n%i = lshr <4 x i64> %m, splat (i64 8)",
          }) {
         const Result result = after_pass(index);
         EXPECT_EQ(result.changed, 0U) << result.code;

@@ -10,21 +10,25 @@
 namespace polder::compiler::test {
 namespace {
 
-// What the library's fma of halves becomes in `count` lanes: of the addend, which the second part of the error is of, too.
+// What the library's fma of halves becomes in `count` lanes: of the addend, which the second part of the error is of, too, and of the product that the first
+// part is of. The sum is rounded to odd where the error is none by `question`.
 std::string function_with(const std::string& name, unsigned count, const std::string& addend = "%z_float",
-                          const std::string& addend_of_error = "%z_float") {
+                          const std::string& addend_of_error = "%z_float", const std::string& factor_of_error = "%a",
+                          const std::string& question = "one") {
     const std::string vector = "<" + std::to_string(count) + " x ", f = vector + "float>", h = vector + "half>",
                       i = vector + "i32>";
-    const std::string fused =
-        "call " + f + " @llvm.fmuladd.v" + std::to_string(count) + "f32(" + f + " %a, " + f + " %b, " + f + " ";
+    const auto fused = [&](const std::string& factor) {
+        return "call " + f + " @llvm.fmuladd.v" + std::to_string(count) + "f32(" + f + " " + factor + ", " + f +
+               " %b, " + f + " ";
+    };
     return "define " + f + " @" + name + "(" + h + " %x, " + h + " %y, " + h + " %z, " + f + " %other) {\n" +  //
            "%a = fpext " + h + " %x to " + f + "\n" +  //
            "%b = fpext " + h + " %y to " + f + "\n" +  //
            "%z_float = fpext " + h + " %z to " + f + "\n" +  //
-           "%nearest = " + fused + addend + ")\n" +  //
+           "%nearest = " + fused("%a") + addend + ")\n" +  //
            "%part = fsub " + f + " %nearest, " + addend + "\n" +  //
            "%negative = fneg " + f + " %part\n" +  //
-           "%of_product = " + fused + "%negative)\n" +  //
+           "%of_product = " + fused(factor_of_error) + "%negative)\n" +  //
            "%rest = fsub " + f + " %nearest, %part\n" +  //
            "%of_addend = fsub " + f + " " + addend_of_error + ", %rest\n" +  //
            "%error = fadd " + f + " %of_product, %of_addend\n" +  //
@@ -35,7 +39,7 @@ std::string function_with(const std::string& name, unsigned count, const std::st
            "%towards_zero = add " + i + " %step, %bits\n" +  //
            "%odd = or " + i + " %towards_zero, splat (i32 1)\n" +  //
            "%odd_float = bitcast " + i + " %odd to " + f + "\n" +  //
-           "%is_lost = fcmp one " + f + " %error, zeroinitializer\n" +  //
+           "%is_lost = fcmp " + question + " " + f + " %error, zeroinitializer\n" +  //
            "%result = select " + vector + "i1> %is_lost, " + f + " %odd_float, " + f + " %nearest\n" +  //
            "ret " + f + " %result\n}\n";
 }
@@ -47,7 +51,9 @@ std::string module_text() {
            "declare <64 x float> @llvm.fmuladd.v64f32(<64 x float>, <64 x float>, <64 x float>)\n" +
            function_with("of_one_register", 16) + function_with("of_four_registers", 64) +
            function_with("of_half_a_register", 8) + function_with("of_a_float", 16, "%other", "%other") +
-           function_with("of_another_addend", 16, "%z_float", "%other");
+           function_with("of_another_addend", 16, "%z_float", "%other") +
+           function_with("of_another_factor", 16, "%z_float", "%z_float", "%other") +
+           function_with("of_exact_sums", 16, "%z_float", "%z_float", "%a", "oeq");
 }
 
 struct Counts {
@@ -71,7 +77,8 @@ TEST(OddSums, OfHalves_AreTwoFusedOperationsForEachRegister) {
 
 TEST(OddSums, OfOtherCode_Stay) {
     std::map<std::string, Counts> converted = converted_for("znver4");
-    for (const char* name : {"of_half_a_register", "of_a_float", "of_another_addend"})
+    for (const char* name :
+         {"of_half_a_register", "of_a_float", "of_another_addend", "of_another_factor", "of_exact_sums"})
         EXPECT_EQ(converted[name], (Counts{0, 1})) << name;
 }
 

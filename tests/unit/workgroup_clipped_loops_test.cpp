@@ -72,19 +72,31 @@ TEST(ClippedLoops, OfAllKinds_AreRight) {
         }
 }
 
-// The numbers that the limits are compared with wrap around.
+// The numbers that the limits are compared with wrap around, some of them beside bounds of more bits.
 TEST(ClippedLoops, WithNumbersThatWrapAround_AreRight) {
-    const char* const limits =
-        "uint s = (uint)x + (uint)r, i = s > (uint)n ? s & 7u : 3u, e = s < 90u ? s & 15u : 12u; i < e; ++i";
+    constexpr int int_max = std::numeric_limits<int>::max();
     const Range range{2, {140, 2, 1}, {140, 1, 1}};
-    Compiled alone(clipped_sum(limits)), lanes(clipped_sum(limits));
-    ASSERT_EQ(alone.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
-    ASSERT_EQ(lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
-    for (const auto& [n, r] : {std::pair{-1, -70},
-                               {std::numeric_limits<int>::max(), -1},
-                               {60, -20},
-                               {-1, std::numeric_limits<int>::max() - 50}})
-        EXPECT_EQ(clipped_results(lanes, range, n, r), clipped_results(alone, range, n, r)) << n << ' ' << r;
+    for (const char* const limits :
+         {"uint s = (uint)x + (uint)r, i = s > (uint)n ? s & 7u : 3u, e = s < 90u ? s & 15u : 12u; i < e; ++i",
+          "uint s = (uint)x + (uint)r, i = s < (uint)n ? 0 : s & 7u, e = s < (uint)n ? 12 : s & 15u; i < e; ++i",
+          "int s = (int)((uint)x + (uint)r), i = (long)s >= 3L * n ? 2 : s & 7, e = (long)s >= 3L * n ? 9 : s & 15; i "
+          "< e; ++i",
+          "uint s = (uint)x + (uint)r, i = (ulong)s >= 3UL * (uint)n ? 2 : s & 7u, e = (ulong)s >= 3UL * (uint)n ? 9 : "
+          "s & 15u; i < e; ++i"}) {
+        Compiled alone(clipped_sum(limits)), lanes(clipped_sum(limits));
+        ASSERT_EQ(alone.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+        ASSERT_EQ(lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        for (const auto& [n, r] : {std::pair{-1, -70},
+                                   {int_max, -1},
+                                   {60, -20},
+                                   {63, -64},  // one less than whole vectors
+                                   {95, -32},
+                                   {-1, int_max - 50},
+                                   {5, int_max - 70},
+                                   {5, -70}})
+            EXPECT_EQ(clipped_results(lanes, range, n, r), clipped_results(alone, range, n, r))
+                << limits << n << ' ' << r;
+    }
 }
 
 TEST(ClippedLoops, AwayFromTheEdges_AreRowsOfLanes) {

@@ -68,6 +68,11 @@ constexpr const char* guards[] = {
     "if (X != 0 && x < a && (uint)x != v)",
     "if ((long)(int)((uint)x + u) < (long)b)",
     "if ((ulong)((uint)x + u) >= (ulong)v)",
+    // Not the same in 32 bits, in which the sums wrap around.
+    "if ((long)(int)((uint)x + u) < 3L * b)",
+    "if ((long)(int)((uint)x + u) >= 3L * b)",
+    "if ((ulong)((uint)x + u) < 3UL * v)",
+    "if ((ulong)((uint)x + u) >= 3UL * v)",
     "if (X - (size_t)a < (size_t)b)",
     "if (x < a && out[Y * get_global_size(0) + X] == 0)",
     "int own[4]; if (x >= a) return; for (int i = 0; i < 4; ++i) own[i] = x * i; out[Y * get_global_size(0) + X] = "
@@ -75,9 +80,15 @@ constexpr const char* guards[] = {
 };
 
 TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
-    const std::pair<int, int> bounds[] = {{5, 3},        {0, 0},       {-4, 2},       {17, 9},  {1, 1},
-                                          {100, 100},    {int_max, 4}, {int_min, 3},  {-9, -1}, {int_max - 3, int_max},
-                                          {int_min, -2}, {3, int_max}, {-6, int_min}, {16, 0},  {32, 7}};
+    const std::pair<int, int> bounds[] = {{5, 3},          {0, 0},
+                                          {-4, 2},         {17, 9},
+                                          {1, 1},          {100, 100},
+                                          {int_max, 4},    {int_min, 3},
+                                          {-9, -1},        {int_max - 3, int_max},
+                                          {int_min, -2},   {3, int_max},
+                                          {-6, int_min},   {16, 0},
+                                          {32, 7},         {int_max - 3, int_max / 3},
+                                          {-9, 0x55555554}};
     const Range ranges[] = {{2, {40, 10, 1}, {20, 5, 1}}, {2, {40, 10, 1}, {16, 4, 1}}, {2, {36, 3, 1}, {36, 1, 1}}};
     const bool has_256_bits =
         __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");

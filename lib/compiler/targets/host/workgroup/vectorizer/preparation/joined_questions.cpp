@@ -2,6 +2,8 @@
 // loop, the others in it, but for those that the loop's counter and known bits keep below the compared bit.
 #include "joined_questions.h"
 
+#include "targets/host/workgroup/frame/moved_invariants.h"
+
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/IRBuilder.h>
@@ -69,14 +71,13 @@ llvm::SmallVector<llvm::Value*, 4> numbers_in(llvm::Value& joined) {
 
 class Separation {
 public:
-    explicit Separation(llvm::Loop& loop) : loop_(loop), preheader_(*loop.getLoopPreheader()) {}
+    explicit Separation(llvm::Loop& loop) : loop_(loop), preheader_(*loop.getLoopPreheader()), invariants_(loop) {}
 
     void separate(const Question& question) {
         llvm::SmallVector<llvm::Value*, 4> common, own;
         bool has_own = false;
         for (llvm::Value* const number : numbers_in(*question.joined)) {
-            bool changed = false;
-            if (loop_.makeLoopInvariant(number, changed)) {
+            if (invariants_.move_out(*number)) {
                 common.push_back(number);
                 continue;
             }
@@ -152,6 +153,7 @@ private:
 
     llvm::Loop& loop_;
     llvm::BasicBlock& preheader_;
+    MovedInvariants invariants_;
 };
 
 }  // namespace
