@@ -96,6 +96,39 @@ TEST(MaskedMemory, GathersOfBytesWithNarrowIndices_HaveNarrowIndices) {
     EXPECT_EQ(narrow, 2U);
 }
 
+// Where gathers are slow: loads of single bytes, but under a mask, which no load of one lane knows.
+TEST(MaskedMemory, GathersOfBytesOfAllLanes_AreLoadsOneByOneWhereThoseAreFaster) {
+    const auto accesses_with = [](const std::string& type, const std::string& mask, ByteGathers bytes) {
+        const std::string vector = "<16 x " + type + ">";
+        const std::string text = "define " + vector + " @f(<16 x ptr> %from, <16 x i1> %mask) {\n  %x = call " +
+                                 vector + " @llvm.masked.gather.v16" + type +
+                                 ".v16p0(<16 x ptr> align 4 %from, <16 x i1> " + mask + ", " + vector +
+                                 " poison)\n  ret " + vector + " %x\n}\ndeclare " + vector +
+                                 " @llvm.masked.gather.v16" + type + ".v16p0(<16 x ptr>, <16 x i1>, " + vector + ")\n";
+        llvm::LLVMContext context;
+        llvm::SMDiagnostic error;
+        const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, error, context);
+        if (!module)
+            return std::vector<std::string>{error.getMessage().str()};
+        llvm::Function& function = *module->getFunction("f");
+        auto machine = create_host_target_machine();
+        const llvm::TargetTransformInfo target = machine->getTargetTransformInfo(function);
+        lower_masked_memory(function, target, bytes);
+        EXPECT_FALSE(llvm::verifyModule(*module, &llvm::errs()));
+        if (!gathers_words(target, context))
+            return std::vector<std::string>{"none"};
+        return masked_accesses_in(function);
+    };
+    const std::string all = "splat (i1 true)";
+    const std::vector<std::string> in_words = accesses_with("i8", all, ByteGathers::in_words);
+    if (in_words == std::vector<std::string>{"none"})
+        GTEST_SKIP() << "the processor gathers no words";
+    EXPECT_EQ(in_words, std::vector<std::string>{"llvm.masked.gather.v16i32.v16p0"});
+    EXPECT_EQ(accesses_with("i8", all, ByteGathers::one_by_one), std::vector<std::string>{});
+    EXPECT_EQ(accesses_with("i8", "%mask", ByteGathers::one_by_one), in_words);
+    EXPECT_EQ(accesses_with("i16", all, ByteGathers::one_by_one), in_words);
+}
+
 TEST(MaskedMemory, GathersFromSmallTables_ArePermutationsOfRegisters) {
     // Of the last one, the index is too large.
     const char* text = R"(
