@@ -255,38 +255,47 @@ TEST(PassedChecks, WithAnyRange_HaveTheSameResults) {
             }
 }
 
-// Before the loop the copy also asks whether `number / divisor + i` wraps around, which is in the loop only behind a comparison of the divisor.
+// The loop compares the divisor with zero before it divides, the copy may not. Of the sum `number / divisor + i` one end is checked, or both, or both as those
+// of a number of more bits, for which the copy also asks whether the sum wraps around.
 TEST(PassedChecks, BesideAQuotient_DoNotDivideByZero) {
-    const Outcome built =
-        build("kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
-              "void k(global uint* sums, int width, uint number, uint divisor, long limit, int reach) {\n"
-              "  const int at = get_global_id(0);\n  uint sum = 1;\n"
-              "  for (int i = -reach; i <= reach; ++i) {\n"
-              "    const int x = at + i;\n    sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);\n"
-              "    if (divisor != 0 && (long)(number / divisor + (uint)(i + reach)) < limit) sum ^= x;\n"
-              "  }\n  sums[at] = sum; }");
-    ASSERT_EQ(built.status, Status::success) << built.log;
     constexpr int width = 16;
     constexpr uint32_t number = 7;
-    for (const uint32_t divisor : {0U, 2U}) {
-        std::vector<uint32_t> sums(width);
-        Launch{built, "k"}
-            .set(0, sums.data())
-            .set(1, width)
-            .set(2, number)
-            .set(3, divisor)
-            .set(4, int64_t{5})
-            .set(5, 3)
-            .run(width, 1);
-        for (int item = 0; item < width; ++item) {
-            uint32_t sum = 1;
-            for (int i = -3; i <= 3; ++i) {
-                const int x = item + i;
-                sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);
-                if (divisor != 0 && number / divisor + static_cast<uint32_t>(i + 3) < 5)
-                    sum ^= static_cast<uint32_t>(x);
+    constexpr int64_t limit = 5;
+    for (const char* const checks :
+         {"if (divisor != 0 && (long)(number / divisor + (uint)(i + reach)) < limit) sum ^= x;",
+          "if (divisor != 0) { const int q = (int)(number / divisor) + i + reach;"
+          " if (q >= 0 && q < (int)limit) sum ^= x; }",
+          "if (divisor != 0) { const long q = (long)(int)(number / divisor + (uint)(i + reach));"
+          " if (q >= 0 && q < limit) sum ^= x; }"}) {
+        const Outcome built =
+            build("kernel __attribute__((reqd_work_group_size(1, 1, 1)))\n"
+                  "void k(global uint* sums, int width, uint number, uint divisor, long limit, int reach) {\n"
+                  "  const int at = get_global_id(0);\n  uint sum = 1;\n"
+                  "  for (int i = -reach; i <= reach; ++i) {\n"
+                  "    const int x = at + i;\n    sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);\n    " +
+                  std::string(checks) + "\n  }\n  sums[at] = sum; }");
+        ASSERT_EQ(built.status, Status::success) << built.log;
+        for (const uint32_t divisor : {0U, 2U}) {
+            std::vector<uint32_t> sums(width);
+            Launch{built, "k"}
+                .set(0, sums.data())
+                .set(1, width)
+                .set(2, number)
+                .set(3, divisor)
+                .set(4, limit)
+                .set(5, 3)
+                .run(width, 1);
+            for (int item = 0; item < width; ++item) {
+                uint32_t sum = 1;
+                for (int i = -3; i <= 3; ++i) {
+                    const int x = item + i;
+                    sum = sum * 5 + (x < 0 ? 1 : x < width ? 2 : 3);
+                    if (divisor != 0 && number / divisor + static_cast<uint32_t>(i + 3) < limit)
+                        sum ^= static_cast<uint32_t>(x);
+                }
+                EXPECT_EQ(sums[static_cast<size_t>(item)], sum)
+                    << checks << ", divisor " << divisor << ", item " << item;
             }
-            EXPECT_EQ(sums[static_cast<size_t>(item)], sum) << "divisor " << divisor << ", item " << item;
         }
     }
 }
