@@ -155,6 +155,16 @@ TEST(ElementChanges, OfLocalRowsByAtomicOperations_AreAllDone) {
     }
 }
 
+// Other groups may change them at the same time.
+TEST(ElementChanges, OfGlobalRowsByAtomicOperations_StayAtomic) {
+    Compiled program("kernel void k(global int* sums, global const int* in) {"
+                     " atomic_add(&sums[get_global_id(0)], in[get_global_id(0)] * 3); }",
+                     processor_with_512_bits);
+    ASSERT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+    EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+    EXPECT_TRUE(has(program, "atomicrmw add")) << program.optimised();
+}
+
 // Each work-item waits for the one before it, at an element of its own: lanes in step would wait for ever.
 TEST(ElementChanges, OfLocalRowsThatAreWaitedFor_HaveNoLanes) {
     Compiled program(R"(
