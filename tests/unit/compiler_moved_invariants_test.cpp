@@ -95,5 +95,16 @@ TEST(MovedInvariants, OfQuestionsAboutLongChains_AreFoundInLinearTime) {
     EXPECT_NE(code.find("icmp slt i32 %y, 0"), std::string::npos);
 }
 
+// Questions about the lower bits of wide numbers, the parts of which are asked apart.
+TEST(MovedInvariants, OfQuestionsAboutLowerBits_AreCompared) {
+    const std::string code = moved(
+        loop_with("  %wide = zext i32 %i to i64\n  %own = mul i64 %wide, 4294967291\n  %other = zext i32 %y to i64\n"
+                  "  %joined = or i64 %own, %other\n  %low = trunc i64 %joined to i32\n"
+                  "  %is_negative = icmp slt i32 %low, 0\n  store i1 %is_negative, ptr %p\n"),
+        [](llvm::Loop& loop, auto&&...) { workgroup::separate_questions(loop); });
+    EXPECT_NE(code.find("trunc i64 %other to i32"), std::string::npos) << code;
+    EXPECT_NE(code.find("trunc i64 %own to i32"), std::string::npos) << code;
+}
+
 }  // namespace
 }  // namespace polder::compiler::test

@@ -14,7 +14,7 @@ namespace {
 // part is of. The sum is rounded to odd where the error is none by `question`.
 std::string function_with(const std::string& name, unsigned count, const std::string& addend = "%z_float",
                           const std::string& addend_of_error = "%z_float", const std::string& factor_of_error = "%a",
-                          const std::string& question = "one") {
+                          const std::string& question = "one", const std::string& shift = "ashr") {
     const std::string vector = "<" + std::to_string(count) + " x ", f = vector + "float>", h = vector + "half>",
                       i = vector + "i32>";
     const auto fused = [&](const std::string& factor) {
@@ -35,7 +35,7 @@ std::string function_with(const std::string& name, unsigned count, const std::st
            "%bits = bitcast " + f + " %nearest to " + i + "\n" +  //
            "%error_bits = bitcast " + f + " %error to " + i + "\n" +  //
            "%sign = xor " + i + " %error_bits, %bits\n" +  //
-           "%step = ashr " + i + " %sign, splat (i32 31)\n" +  //
+           "%step = " + shift + " " + i + " %sign, splat (i32 31)\n" +  //
            "%towards_zero = add " + i + " %step, %bits\n" +  //
            "%odd = or " + i + " %towards_zero, splat (i32 1)\n" +  //
            "%odd_float = bitcast " + i + " %odd to " + f + "\n" +  //
@@ -53,7 +53,8 @@ std::string module_text() {
            function_with("of_half_a_register", 8) + function_with("of_a_float", 16, "%other", "%other") +
            function_with("of_another_addend", 16, "%z_float", "%other") +
            function_with("of_another_factor", 16, "%z_float", "%z_float", "%other") +
-           function_with("of_exact_sums", 16, "%z_float", "%z_float", "%a", "oeq");
+           function_with("of_exact_sums", 16, "%z_float", "%z_float", "%a", "oeq") +
+           function_with("away_from_zero", 16, "%z_float", "%z_float", "%a", "one", "lshr");
 }
 
 struct Counts {
@@ -77,8 +78,8 @@ TEST(OddSums, OfHalves_AreTwoFusedOperationsForEachRegister) {
 
 TEST(OddSums, OfOtherCode_Stay) {
     std::map<std::string, Counts> converted = converted_for("znver4");
-    for (const char* name :
-         {"of_half_a_register", "of_a_float", "of_another_addend", "of_another_factor", "of_exact_sums"})
+    for (const char* name : {"of_half_a_register", "of_a_float", "of_another_addend", "of_another_factor",
+                             "of_exact_sums", "away_from_zero"})
         EXPECT_EQ(converted[name], (Counts{0, 1})) << name;
 }
 
