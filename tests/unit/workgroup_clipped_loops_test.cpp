@@ -39,7 +39,30 @@ constexpr const char* limits_of_sums[] = {
     "long i = max((long)x - r, 0L), e = min((long)x + r, (long)n); i < e; ++i",
     "uint i = max((uint)x, 2u) - 2, e = min((uint)x + 3u, (uint)n); i < e; ++i",
     "int i = max(2 * x - r, 0), e = min(2 * x + r, n); i < e; ++i",
+    "int i = max(x - 2, y), e = min(x + 5, n); i < e; i += 3",
+    "int i = min(x + r, n - 1), e = max(x - r, 0); i > e; i -= 2",
+    "uint i = max((uint)x + (uint)r, 9u), e = min((uint)x + 40u, (uint)n & 255u); i < e; ++i",
+    "long i = max(x - r, 0), e = min(x + r, n); i <= e; ++i",
+    "ulong i = (uint)max(x - r, 0), e = (uint)min(x + 3, n & 255); i < e; ++i",
+    "int i = max(x - 3, 0), e = min(x + 3, n); i != max(e, i); ++i",
+    "int i = x, e = min(x + r, n); i < e; ++i",
+    "int i = max(-r, -x), e = min(r, n - 1 - x); i <= e; ++i",
+    "long i = max(-3, 2 - x), e = min(r, n - x); i < e; ++i",
+    "int i = min(r, n - x), e = max(-r, y - x); i >= e; i -= 2",
+    "uint i = max(3u, 60u - min((uint)x, 60u)), e = min(9u, 500u - (uint)x); i < e; ++i",
+    "int i = max(min(x - 2, n), 1), e = min(x + 2, n - r); i < e; ++i",
+    "int s = max(x - r, 0), e = min(x + r, n), i = s; i < e; i += 1 + (in[i & 1023] == e - s)",
 };
+
+// The same for a window that is left early by some work-items, has a special place, and whose length matters; the body runs once at least.
+std::string clipped_window() {
+    return "kernel void k(global int* out, global const int* in, int n, int r) {"
+           " const int x = get_global_id(0), y = get_global_id(1), width = get_global_size(0);"
+           " const int first = max(x - r, 0), end = min(x + r + 1, n); int sum = 0, i = first, before = 0;"
+           " do { if (in[i * 37 + 500 & 1023] == 40 + y) break; sum += i == x ? 1000 : i < x ? in[i & 1023] : i;"
+           " before = i; } while (++i < end);"
+           " out[y * width + x] = (sum + before) * 64 + (end - first); }";
+}
 
 std::vector<int> clipped_results(const Compiled& program, const Range& range, int n, int r) {
     std::vector<int> in(1024), out(range.global[0] * range.global[1]);
@@ -70,6 +93,10 @@ TEST(ClippedLoops, OfAllKinds_AreRight) {
             if (guard.empty())
                 compare(source, processor_with_256_bits, alone);
         }
+    Compiled alone(clipped_window());
+    ASSERT_EQ(alone.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+    compare(clipped_window(), "", alone);
+    compare(clipped_window(), processor_with_256_bits, alone);
 }
 
 // The numbers that the limits are compared with wrap around, some of them beside bounds of more bits.
@@ -99,9 +126,35 @@ TEST(ClippedLoops, WithNumbersThatWrapAround_AreRight) {
     }
 }
 
+TEST(ClippedLoops, WithWindowsThatWrapAround_AreRight) {
+    const Range range{2, {140, 2, 1}, {140, 1, 1}};
+    for (const char* const limits : {"uint i = s > (uint)n ? s & 7u : 3u, e = s < 90u ? s & 15u : 12u; i < e; ++i",
+                                     "uint i = max(s, 5u), e = min(s + 4u, (uint)n & ~1u); i < e; ++i",
+                                     "uint i = max(s, 5u), e = min(s + 4u, (uint)n & ~3u); i <= e; i += 2",
+                                     "int i = max((int)(3u - s), -2), e = min((int)(9u - s), 4); i < e; ++i",
+                                     "uint i = max(~s, 4294967290u), e = min(3u - s, 4294967294u); i < e; ++i",
+                                     "int i = max((int)s, -2147483600), e = min((int)(s + 3u), 2147483640); i < e; ++i",
+                                     "int e = max((int)s, -2147483600), i = min((int)(s + 3u), 2147483640); i > e; --i",
+                                     "long i = max((int)s, -2147483600), e = min((int)(s + 3u), 2147483640); i < e; "
+                                     "++i",
+                                     "long i = max(s, 5u), e = min(s + 4u, (uint)n); i < e; ++i"}) {
+        const std::string source = clipped_sum(limits, " const uint s = (uint)x + (uint)r;");
+        Compiled alone(source), lanes(source);
+        ASSERT_EQ(alone.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+        ASSERT_EQ(lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+        for (const auto& [n, r] : {std::pair{-1, -70},
+                                   {std::numeric_limits<int>::max(), -1},
+                                   {60, -20},
+                                   {-1, std::numeric_limits<int>::max() - 50}})
+            EXPECT_EQ(clipped_results(lanes, range, n, r), clipped_results(alone, range, n, r))
+                << limits << ": " << n << ' ' << r;
+    }
+}
+
 TEST(ClippedLoops, AwayFromTheEdges_AreRowsOfLanes) {
     constexpr double part_of_time = 0.35;
-    for (const char* limits : {limits_of_sums[0], "int i = 0, e = x < n ? r : x + 1; i < e; ++i"}) {
+    for (const char* limits : {limits_of_sums[0], "int i = 0, e = x < n ? r : x + 1; i < e; ++i", limits_of_sums[1],
+                               limits_of_sums[2], "long i = max(x - r, 0), e = min(x + r, n); i < e; ++i"}) {
         Compiled program(
             "kernel void k(global float* out, global const float* in, constant float* taps, int n, int r) {"
             " const int x = get_global_id(0), y = get_global_id(1), width = get_global_size(0);"

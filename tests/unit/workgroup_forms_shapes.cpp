@@ -63,8 +63,11 @@ std::string FormsProgram::window_of_places(const Scope& scope) {
     const bool has_rows = pick(2) != 0;
     if (has_rows)
         code += "const int $c0 = max($q - $l, 0), $c1 = min($q + $r, height);\nfor (int $j = $c0; $j < $c1; ++$j)\n";
-    code += "for (int $i = $b0; $i < $b1; ++$i) $v += in[";
-    code += std::string(has_rows ? "$j * width + $i" : "$i") + "] * " + one_of("3u", "(uint)($i - $b0)") + ";\n";
+    code += one_of("for (int $i = $b0; $i < $b1; ++$i) $v += in[", "for (long $i = $b0; $i < $b1; $i += 2) $v += in[",
+                   "for (int $i = $b0; $i <= $b1 - 1; ++$i) $v += in[",
+                   "for (int $i = $b1 - 1; $i >= $b0; --$i) $v += in[");
+    code += std::string(has_rows ? "$j * width + $i" : "$i") + "] * " +
+            one_of("3u", "(uint)($i - $b0)", "(uint)($i - $p)", "(uint)($i == $p)", "(uint)($i < $p)") + ";\n";
     if (pick(2))
         code += "$v ^= (uint)($b1 - $b0);\n";
     return filled(code + "}\n", {{"p", p},

@@ -160,6 +160,8 @@ std::optional<int64_t> GuardedLoop::step_of(const llvm::Value& value) const {
 std::optional<int64_t> GuardedLoop::step_of(const llvm::Value& value, unsigned& budget) const {
     if (&value == counter_)
         return 1;
+    if (const auto taken = taken_.find(&value); taken != taken_.end())
+        return step_of(*taken->second, budget);
     if (is_invariant(value))
         return 0;
     const auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
@@ -184,6 +186,8 @@ std::optional<int64_t> GuardedLoop::step_of(const llvm::Value& value, unsigned& 
 llvm::Value* GuardedLoop::at_counter(FoldingBuilder& before, llvm::Value& value, llvm::Value* counter) const {
     if (&value == counter_)
         return counter;
+    if (const auto taken = taken_.find(&value); taken != taken_.end())
+        return at_counter(before, *taken->second, counter);
     auto* instruction = llvm::dyn_cast<llvm::Instruction>(&value);
     if (!instruction || !loop_.contains(instruction))
         return &value;

@@ -3,6 +3,7 @@
 // counter are recognised in them.
 #pragma once
 
+#include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Analysis/InstSimplifyFolder.h>
 #include <llvm/IR/IRBuilder.h>
@@ -43,6 +44,8 @@ public:
     [[nodiscard]] bool is_invariant(const llvm::Value& value) const;
     // The change of an integer from one work-item to the next, modulo 2^bits; nothing when it is not known to be constant.
     [[nodiscard]] std::optional<int64_t> step_of(const llvm::Value& value) const;
+    // From now on `choice` is taken for `side`, one of its operands: the caller uses results only where it is.
+    void take(const llvm::Instruction& choice, llvm::Value& side) { taken_[&choice] = &side; }
     // Computes, before the loop, the result that `value` has when the loop's counter is `counter`. It may be poison.
     llvm::Value* at_counter(FoldingBuilder& before, llvm::Value& value, llvm::Value* counter) const;
 
@@ -69,6 +72,7 @@ private:
     llvm::Value* count_ = nullptr;
     bool is_counted_ = false;
     llvm::SmallVector<llvm::BranchInst*, 4> guards_;
+    llvm::SmallDenseMap<const llvm::Value*, llvm::Value*, 4> taken_;
 };
 
 // The value, not poison.

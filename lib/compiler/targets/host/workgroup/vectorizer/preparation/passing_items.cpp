@@ -3,6 +3,7 @@
 #include "passing_items.h"
 
 #include "clipped_loops.h"
+#include "following_loops.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -43,6 +44,10 @@ public:
             llvm::findOptionMDForLoop(plan_.loop, passing_items_tag) != nullptr || size() > clipped_instructions_max)
             return false;
         limits_ = clipped_limits(*plan_.loop, guarded_, ranges_);
+        if (limits_.empty()) {
+            following_ = following_loops(*plan_.loop, guarded_, plan_.count);
+            limits_ = following_.limits;
+        }
         if (limits_.empty())
             return false;
         emit(width, {passing_items_tag, clipped_tag}, {passing_items_tag});
@@ -124,6 +129,8 @@ private:
         };
         for (const ClippedLimit& limit : limits_)
             require(limit.holds);
+        for (const ItemComparison& comparison : following_.required)
+            require(comparison);
         for (const llvm::BranchInst* guard : passed_guards())
             for (const GuardedLoop::Term& term : guarded_.terms_of(*guard))
                 if (const auto comparison =
@@ -138,6 +145,12 @@ private:
         return all;
     }
 
+    llvm::Value* holds_for(FoldingBuilder& before, const FollowingLoops::Entry& entry, llvm::Value* item) const {
+        llvm::Value* const begin = frozen(before, *guarded_.at_counter(before, *entry.begin, item));
+        llvm::Value* const end = frozen(before, *guarded_.at_counter(before, *entry.end, item));
+        return before.CreateICmp(entry.predicate, begin, end);
+    }
+
     // The loops ---------------------------------------------------------------------------------------
 
     llvm::BasicBlock* make_block(const char* name) const {
@@ -150,9 +163,11 @@ private:
         const ItemRange passing = whole_vectors(before, width);
         llvm::Type* const type = plan_.count->getType();
         llvm::Value* const length = before.CreateBinaryIntrinsic(llvm::Intrinsic::usub_sat, passing.end, passing.begin);
-        llvm::Value* const has_some =
+        llvm::Value* has_some =
             before.CreateOr(before.CreateICmpUGE(length, llvm::ConstantInt::get(type, uint64_t{vectors_min} * width)),
                             before.CreateICmpEQ(length, plan_.count));
+        for (const FollowingLoops::Entry& entry : following_.entries)
+            has_some = before.CreateAnd(has_some, holds_for(before, entry, passing.begin));
         llvm::Value* const zero = llvm::ConstantInt::get(type, 0);
         llvm::Value* const first_end = before.CreateSelect(has_some, passing.begin, plan_.count);
 
@@ -229,6 +244,7 @@ private:
         llvm::Value* const item = at.CreateAdd(counter, &first, "", /*HasNUW=*/true, /*HasNSW=*/true);
         counter->replaceUsesWithIf(
             item, [&](const llvm::Use& use) { return use.getUser() != item && use.getUser() != copy_of(plan_.next); });
+        share_following_loops(following_, copies, first, *item, *counter);
         auto* const latch = llvm::cast<llvm::BasicBlock>(copy_of(plan_.latch));
         set_loop_properties(*latch->getTerminator(), tags, plan_.loop->getLoopID());
         return counter->getParent();
@@ -265,9 +281,10 @@ private:
 
     const LanePlan& plan_;
     const LaneShapes* shapes_;
-    const GuardedLoop guarded_;
+    GuardedLoop guarded_;
     const ItemRanges ranges_;
     llvm::SmallVector<ClippedLimit, 4> limits_;
+    FollowingLoops following_;
     llvm::Function& function_;
     llvm::LLVMContext& context_;
 };
