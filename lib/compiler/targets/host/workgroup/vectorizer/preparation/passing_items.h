@@ -22,8 +22,8 @@ inline constexpr const char* unguarded_tag = "polder.unguarded";
 // memory, so that masks cost little. The numbers a and b are multiples of `width`. LoopInfo and dominators are not valid afterwards.
 bool separate_passing_items(const LanePlan& plan, const LaneShapes& shapes, unsigned width, Masks masks);
 
-// The same for loops of the kernel whose limits are clipped at the edges (clipped_loops.h, following_loops.h): between them, all work-items have the same iterations. Guards that
-// are known are passed there, too. False when there is no such loop.
+// The same for loops of the kernel whose limits are clipped at the edges (clipped_loops.h, following_loops.h): between them, all work-items have the same
+// iterations. Guards that are known are passed there, too. False when there is no such loop.
 bool separate_clipped_items(const LanePlan& plan, unsigned width);
 
 // Work-items behind the last one that passes the guards, as in the last group of a row, have nothing to do: `plan.loop` ends with the vector of the last
