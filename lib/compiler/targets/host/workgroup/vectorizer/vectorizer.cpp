@@ -163,7 +163,7 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
     if (const auto obstacle = obstacle_to_lanes(*plan, shapes))
         return {Outcome::Kind::not_understood, 0, obstacle->reason};
     const LaneShapes guesses = shapes_of(loop, loops, *plan, LaneShapes::Certainty::likely, of_blocks, increments);
-    LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
+    LaneAccesses accesses(shapes, guesses, width, target, prices.permutes, prices.gathers);
     if (fit_changes_to_lanes(*plan, shapes, accesses) > 0)
         return {.kind = Outcome::Kind::vectorized, .comes_again = true};
     LaneCosts costs = costs_of(*plan, shapes, accesses, width, prices);
@@ -233,12 +233,12 @@ Outcome vectorize(llvm::Loop& loop, UnfinishedLoops& unfinished, const llvm::Tar
             shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::certain, of_blocks * vectors, increments);
         const LaneShapes wide_guesses =
             shapes_of(loop, loops, *wide_plan, LaneShapes::Certainty::likely, of_blocks * vectors, increments);
-        LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes);
+        LaneAccesses wide(wide_shapes, wide_guesses, lanes, target, prices.permutes, prices.gathers);
         outcome.serial_calls = emit_vector_loop(*wide_plan, wide_shapes, wide, lanes, prices.masks, rows);
         mask_rest();
         return outcome;
     }
-    LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes);
+    LaneAccesses wide(shapes, guesses, lanes, target, prices.permutes, prices.gathers);
     outcome.serial_calls = emit_vector_loop(*plan, shapes, vectors > 1 ? wide : accesses, lanes, prices.masks, rows);
     mask_rest();
     return outcome;

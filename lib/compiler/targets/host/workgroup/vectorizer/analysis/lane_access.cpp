@@ -155,6 +155,12 @@ bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
     return target_.isLegalMaskedGather(type, align) && !target_.forceScalarizeMaskedGather(type, align);
 }
 
+// On a Zen 4, with what is loaded in the first cache, 16 words take 2.3 ns one by one and 4.9 by a gather, 8 of 64 bits 1.1 and 2.7; stores of 16 words 4.4 and
+// 6.4, of 8 of 64 bits 2.2 and 3.3.
+bool LaneAccesses::are_quicker_one_by_one(const llvm::Type& element, const llvm::Value& address) const {
+    return gathers_ == Gathers::quick_for_all && !element.isVectorTy() && shapes_.of(&address).is_strided();
+}
+
 bool LaneAccesses::are_bytes_of_word(llvm::Type& element, size_t elements) const {
     constexpr unsigned bits = 8, word_bytes = 4;
     return elements == 3 && element.isIntegerTy(bits) && lanes_ >= lane_structure_max &&

@@ -12,6 +12,7 @@
 #include "block_accesses.h"
 #include "constant_tables.h"
 #include "lane_shape.h"
+#include "lane_target.h"
 
 #include <llvm/Analysis/TargetTransformInfo.h>
 #include <llvm/IR/IRBuilder.h>
@@ -53,8 +54,8 @@ class LaneAccesses {
 public:
     // `guesses`: shapes that are likely, and are checked at run time.
     LaneAccesses(const LaneShapes& shapes, const LaneShapes& guesses, unsigned lanes,
-                 const llvm::TargetTransformInfo& target, Permutes permutes)
-        : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target), permutes_(permutes) {}
+                 const llvm::TargetTransformInfo& target, Permutes permutes, Gathers gathers = Gathers::slow)
+        : shapes_(shapes), guesses_(guesses), lanes_(lanes), target_(target), permutes_(permutes), gathers_(gathers) {}
 
     [[nodiscard]] const llvm::TargetTransformInfo& target() const { return target_; }
 
@@ -86,6 +87,9 @@ public:
     [[nodiscard]] bool are_bytes_of_word(llvm::Type& element, size_t elements) const;
     // The likely shape of a value.
     [[nodiscard]] LaneShape guess_of(const llvm::Value& value) const { return guesses_.of(&value); }
+    // Whether all lanes access such elements at `address` one by one, however many lanes there are: their distances are known, and a gather or scatter takes
+    // longer than instructions that need no addresses from a vector.
+    [[nodiscard]] bool are_quicker_one_by_one(const llvm::Type& element, const llvm::Value& address) const;
     // Whether the processor has an instruction that gathers such elements.
     [[nodiscard]] bool has_gather(llvm::Type& element, llvm::Align align) const;
 
@@ -103,6 +107,7 @@ private:
     unsigned lanes_;
     const llvm::TargetTransformInfo& target_;
     const Permutes permutes_;
+    const Gathers gathers_;
     llvm::DenseMap<const llvm::Instruction*, std::unique_ptr<ConstantTable>> tables_;
     llvm::DenseMap<const llvm::BasicBlock*, std::unique_ptr<BlockAccesses>> blocks_;
 };

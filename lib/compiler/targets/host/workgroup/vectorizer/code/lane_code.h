@@ -122,6 +122,7 @@ private:
     // Memory (lane_memory.cpp, lane_structures.cpp, likely_steps.cpp)
     llvm::Value* emit_load(llvm::LoadInst& load, llvm::Value* mask);
     void emit_store(llvm::StoreInst& store, llvm::Value* mask);
+    [[nodiscard]] bool is_asked_for_all(llvm::Instruction& access, llvm::Value* mask);
     void store_once(llvm::StoreInst& store, llvm::Value* mask);
     // The first lane's address, and the condition under which one vector access is possible; null when it always is.
     struct PlaceCheck {
@@ -154,6 +155,8 @@ private:
     PlaceCheck check_place(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     PlaceCheck check_lanes(const LaneAccess& access, llvm::Value* address, llvm::Value* mask);
     llvm::Value* load_row(llvm::LoadInst& load, const LaneAccess& access, llvm::Value* first, llvm::Value* mask);
+    llvm::SmallVector<llvm::Value*, 4>
+    load_group_by_distance(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group, llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, 4> load_group_apart(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group,
                                                         llvm::Value* mask);
     llvm::SmallVector<llvm::Value*, lane_structure_max> load_structures(llvm::Type& type, size_t count,

@@ -65,7 +65,7 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
         llvm::SmallVector<llvm::Instruction*, 4> structure(neighbours.begin(), neighbours.end());
         if (!is_first_of_undisturbed(load, structure))
             structure = {&load};
-        for (const auto [member, value] : llvm::zip(structure, load_group_apart(load, structure, mask)))
+        for (const auto [member, value] : llvm::zip(structure, load_group_by_distance(load, structure, mask)))
             loaded_before_[member] = value;
         return loaded_before_[&load];
     }
@@ -117,6 +117,29 @@ llvm::Value* LaneCode::emit_load(llvm::LoadInst& load, llvm::Value* mask) {
         loaded_before_[group[i]] = result;
     }
     return loaded_before_[&load];
+}
+
+// Each lane's elements, where all lanes may be quicker one by one than some of them.
+llvm::SmallVector<llvm::Value*, 4>
+LaneCode::load_group_by_distance(llvm::LoadInst& load, llvm::ArrayRef<llvm::Instruction*> group, llvm::Value* mask) {
+    if (!is_asked_for_all(load, mask))
+        return load_group_apart(load, group, mask);
+    const TwoWays ways = branch_on(builder_.CreateAndReduce(mask));
+    builder_.SetInsertPoint(ways.together);
+    const auto of_all = load_group_apart(load, group, nullptr);
+    builder_.CreateBr(ways.done);
+    builder_.SetInsertPoint(ways.apart);
+    const auto of_some = load_group_apart(load, group, mask);
+    builder_.CreateBr(ways.done);
+    builder_.SetInsertPoint(ways.done);
+    llvm::SmallVector<llvm::Value*, 4> values;
+    for (const auto [all, some] : llvm::zip(of_all, of_some)) {
+        llvm::PHINode* const result = builder_.CreatePHI(all->getType(), 2);
+        result->addIncoming(all, ways.together);
+        result->addIncoming(some, ways.apart);
+        values.push_back(result);
+    }
+    return values;
 }
 
 void LaneCode::emit_store(llvm::StoreInst& store, llvm::Value* mask) {
@@ -386,7 +409,8 @@ llvm::Value* LaneCode::load_apart(llvm::Type& type, llvm::Align align, llvm::Val
                                   llvm::Value* mask) {
     if (type.isVectorTy())
         return load_vectors_apart(type, align, address, distance, mask);
-    if (mask || width_ > accessed_one_by_one_max || is_from_table_of_bytes(type, *address, shapes_)) {
+    const bool is_one_by_one = width_ <= accessed_one_by_one_max || accesses_.are_quicker_one_by_one(type, *address);
+    if (mask || !is_one_by_one || is_from_table_of_bytes(type, *address, shapes_)) {
         llvm::Value* places = builder_.CreateGEP(builder_.getInt8Ty(), vector(address),
                                                  builder_.getInt64(static_cast<uint64_t>(distance)));
         return builder_.CreateMaskedGather(wide(&type), places, align, mask ? mask : all_lanes());

@@ -2,7 +2,9 @@
 #include "lane_code.h"
 #include "one_by_one.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_access.h"
+#include "targets/host/workgroup/vectorizer/estimates/skipped_code.h"
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/VectorUtils.h>
 
 namespace polder::compiler::workgroup {
@@ -33,9 +35,29 @@ void LaneCode::emit_store_apart(llvm::StoreInst& store, llvm::Value* mask) {
         return;
     } else if (has_gaps) {
         store_with_gaps(number, *access, mask);
-    } else {
+    } else if (!is_asked_for_all(*number.front(), mask)) {
         store_numbers_apart(number, mask);
+    } else {
+        const TwoWays ways = branch_on(builder_.CreateAndReduce(mask));
+        builder_.SetInsertPoint(ways.together);
+        store_numbers_apart(number, nullptr);
+        builder_.CreateBr(ways.done);
+        builder_.SetInsertPoint(ways.apart);
+        store_numbers_apart(number, mask);
+        builder_.CreateBr(ways.done);
+        builder_.SetInsertPoint(ways.done);
     }
+}
+
+// Whether an access that all lanes make more quickly one by one has both forms: where all lanes are mostly active.
+bool LaneCode::is_asked_for_all(llvm::Instruction& access, llvm::Value* mask) {
+    llvm::BasicBlock& block = *access.getParent();
+    const llvm::Loop* const around = plan_.loops->getLoopFor(&block);
+    const bool leave_in_turns = around != plan_.loop && plan_.is_masked(around->getHeader());
+    return mask != nullptr && width_ > accessed_one_by_one_max && !leave_in_turns &&
+           accesses_.are_quicker_one_by_one(*llvm::getLoadStoreType(&access),
+                                            *llvm::getLoadStorePointerOperand(&access)) &&
+           !has_partial_mask(block, plan_, shapes_);
 }
 
 // With mask registers the whole interleave group is one row. Else one number is stored for each lane: to compute its address from the first lane's costs
@@ -139,7 +161,9 @@ void LaneCode::store_structures(llvm::ArrayRef<llvm::StoreInst*> elements, llvm:
 }
 
 void LaneCode::store_values_apart(llvm::Value* values, llvm::Value* address, llvm::Align align, llvm::Value* mask) {
-    if (mask || width_ > accessed_one_by_one_max) {
+    const bool is_one_by_one = width_ <= accessed_one_by_one_max ||
+                               accesses_.are_quicker_one_by_one(*values->getType()->getScalarType(), *address);
+    if (mask || !is_one_by_one) {
         builder_.CreateMaskedScatter(values, vector(address), align, mask ? mask : all_lanes());
         return;
     }

@@ -38,6 +38,7 @@ private:
     [[nodiscard]] bool is_row_of_its_own(const llvm::Instruction& access);
     [[nodiscard]] bool is_row_read_once(const llvm::Instruction& access);
     [[nodiscard]] bool is_read_and_written_in_turns(const llvm::Instruction& access) const;
+    [[nodiscard]] bool is_quicker_one_by_one(const llvm::Instruction& access, unsigned lanes);
     [[nodiscard]] bool is_crowded(const llvm::BasicBlock& block, unsigned lanes);
 
     const LanePlan& plan_;

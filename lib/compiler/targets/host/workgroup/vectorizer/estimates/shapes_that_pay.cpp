@@ -18,7 +18,7 @@ LaneCosts costs_with(const LaneShapes& shapes, llvm::Loop& loop, const llvm::Loo
                      unsigned width, unsigned lanes, Increments increments, const llvm::TargetTransformInfo& target,
                      const LaneTarget& prices) {
     const LaneShapes guesses = shapes_of(loop, loops, plan, LaneShapes::Certainty::likely, lanes, increments);
-    LaneAccesses accesses(shapes, guesses, width, target, prices.permutes);
+    LaneAccesses accesses(shapes, guesses, width, target, prices.permutes, prices.gathers);
     return costs_of(plan, shapes, accesses, width, prices);
 }
 
