@@ -4,6 +4,7 @@
 #include "machine/zen.h"
 #include "targets/host/workgroup/frame/abi.h"
 #include "targets/host/workgroup/frame/group_order.h"
+#include "targets/host/workgroup/frame/id_limits.h"
 #include "targets/host/workgroup/frame/lowering.h"
 #include "targets/host/workgroup/frame/natural_loops.h"
 #include "targets/host/workgroup/frame/opaque_sizes.h"
@@ -166,7 +167,9 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         return lowered.takeError();
     llvm::Function& function = *lowered->function;
     forget_volatile_constants(function);
+    divide_without_signs(function, IdLimits(function));  // so that quotients and remainders are joined
     simplify_body(function, options.target_machine);
+    divide_without_signs(function, IdLimits(function));  // of variables that were on the stack
     restore_prologue(*lowered);
     mark_local_atomics(function, *function.getArg(abi::local_memory));
     const uint32_t register_words = vector_width(function, options.target_machine);

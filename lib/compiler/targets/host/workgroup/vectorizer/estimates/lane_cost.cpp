@@ -6,6 +6,7 @@
 #include "explicit_vectors.h"
 #include "growth.h"
 #include "skipped_code.h"
+#include "table_costs.h"
 #include "targets/host/workgroup/frame/accumulators.h"
 #include "targets/host/workgroup/vectorizer/analysis/lane_types.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
@@ -150,6 +151,9 @@ double cost_of_access(llvm::Instruction& instruction, const llvm::Value& address
         return cost_of_vectors_apart(width, is_masked);
     const bool has_gaps =
         access && llvm::isa<llvm::StoreInst>(instruction) && access->step > 1 && !access->is_whole_group();
+    if (const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && !access)
+        if (const auto cost = cost_in_registers(*load, shapes, accesses.permutes(), width))
+            return *cost;
     if (!access || has_gaps) {
         double cost = apart.of(instruction, width);
         if (has_gaps && (mask != Mask::partial || access->gaps_take_mask))
