@@ -58,11 +58,10 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
     constexpr double in_turns_under_mask_per_lane = 10;
     if (is_masked && is_changed_in_place(access) && is_read_and_written_in_turns(access))
         return lanes * in_turns_under_mask_per_lane;
-    // A load with its insertion, and a store with its extraction, in measured time beside that of a scalar load or store.
-    constexpr double loaded_per_lane = 1.1, stored_per_lane = 2.25, question = 4;
+    // A load with its insertion takes the time of a load of one work-item.
+    constexpr double loaded_per_lane = 1.1, question = 4;
     if (is_quicker_one_by_one(access, lanes))
-        return lanes * (llvm::isa<llvm::LoadInst>(access) ? loaded_per_lane : stored_per_lane) +
-               (is_masked ? question : 0);
+        return lanes * loaded_per_lane + (is_masked ? question : 0);
     // Bytes and shorts are gathered as the 32-bit words around them (masked_memory.h). They cannot be scattered so.
     constexpr unsigned least_bits = 32;
     constexpr double part_of_word_per_lane = 1;
@@ -82,10 +81,11 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
                     (is_part_of_word ? part_of_word_per_lane : 0));
 }
 
-// Whether all lanes access their elements one by one, at known distances from each other (LaneAccesses::are_quicker_one_by_one), and find them in the cache.
+// Whether all lanes load their elements one by one, at known distances from each other (LaneAccesses::are_quicker_one_by_one), and find them in the cache. Stores are
+// left out: lanes that only move elements would pay.
 bool ApartCosts::is_quicker_one_by_one(const llvm::Instruction& access, unsigned lanes) {
     const llvm::BasicBlock& block = *access.getParent();
-    return gathers_ == Gathers::quick_for_all && lanes > accessed_one_by_one_max &&
+    return llvm::isa<llvm::LoadInst>(access) && gathers_ == Gathers::quick_for_all && lanes > accessed_one_by_one_max &&
            shapes_.of(llvm::getLoadStorePointerOperand(&access)).is_strided() && !is_left_one_by_one(access) &&
            !is_row_of_its_own(access) && !is_read_and_written_in_turns(access) && !is_crowded(block, lanes) &&
            !has_partial_mask(block, plan_, shapes_);
