@@ -11,9 +11,9 @@
 namespace polder::compiler {
 namespace {
 
-class Halves {
+class HalvesInWords {
 public:
-    explicit Halves(llvm::Instruction& before) : at_(&before) {}
+    explicit HalvesInWords(llvm::Instruction& before) : at_(&before) {}
 
     llvm::Value* to_float(llvm::Value& half) {
         floats_ = half.getType()->getWithNewType(at_.getFloatTy());
@@ -131,7 +131,7 @@ void convert_halves_as_words(llvm::Function& function, const llvm::TargetMachine
     if (!machine.getTargetTriple().isX86() || machine.getMCSubtargetInfo()->checkFeatures("+f16c"))
         return;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
-        llvm::Value* const replacement = Halves(instruction).replacement(instruction);
+        llvm::Value* const replacement = HalvesInWords(instruction).replacement(instruction);
         if (replacement == nullptr)
             continue;
         instruction.replaceAllUsesWith(replacement);

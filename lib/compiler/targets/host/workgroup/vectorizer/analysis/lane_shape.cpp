@@ -185,6 +185,8 @@ LaneShape LaneShapes::low_bits(llvm::BinaryOperator& op) {
     if (!value.base || !op.getType()->isIntegerTy(64) || !mask->getValue().isMask() ||
         mask->getValue().countr_one() < 31)
         return varying;
+    if (const auto asked = asked_half(op, value))
+        return *asked;
     LaneShape result = value;
     if (adds_negative_half(*value.base)) {
         llvm::Value*& made = bases_[&op];
@@ -345,7 +347,7 @@ LaneShape LaneShapes::sum(llvm::BinaryOperator& op) {
     }
     if (!op.getType()->isIntegerTy(32) || !is_read_as_number(op))
         return result;
-    const bool may_be_negative = !is_extended_as_unsigned(op);
+    const bool may_be_negative = !is_extended_as_unsigned(op) || assume_asked(op, *result.base);
     if (!assume_small(result.base, may_be_negative, result.stride < 0 ? -1 : 1)) {
         result.base = nullptr;
         return result;
@@ -367,17 +369,6 @@ llvm::Value* LaneShapes::difference(llvm::Instruction& op, llvm::Value& minuend,
         made = split.offset == 0 ? root : at.CreateAdd(root, llvm::ConstantInt::getSigned(op.getType(), -split.offset));
     }
     return made;
-}
-
-// LLVM writes `size - 1 - index` as the size plus the complement of the index, which is -1 - index.
-LaneShape LaneShapes::complement(llvm::BinaryOperator& op) {
-    const LaneShape value = of(op.getOperand(0));
-    if (!value.is_strided() || value.is_uniform())
-        return value;
-    LaneShape result = LaneShape::strided(-value.stride);
-    if (value.base && value.stride == 1 && !is_guess())
-        result.base = difference(op, *llvm::Constant::getAllOnesValue(op.getType()), *value.base);
-    return result;
 }
 
 LaneShape LaneShapes::scaled(llvm::BinaryOperator& op) {
@@ -456,7 +447,8 @@ LaneShape LaneShapes::extended(llvm::CastInst& cast) {
         return value;
     const bool is_signed = llvm::isa<llvm::SExtInst>(cast);
     const bool exact =
-        is_signed ? value.is_exact_signed : value.is_exact_unsigned || (cast.hasNonNeg() && value.is_exact_signed);
+        is_signed ? value.is_exact_signed
+                  : value.is_exact_unsigned || (value.is_exact_signed && (cast.hasNonNeg() || asked_.contains(&cast)));
     if (!exact && !is_guess())
         return varying;
     LaneShape result = LaneShape::strided(value.stride);

@@ -13,7 +13,7 @@
 //
 // An index of 32 bits that is a base plus the work-item's index, or a small multiple of it, needs no flag: the base is checked before the loop
 // (assumed_small), and the scalar loop runs if a lane would wrap around. Bases are negative in kernels that look at neighbours (`x - 1`): this is allowed
-// where an index is not extended as an unsigned number.
+// where an index is not extended as an unsigned number, or only used behind a comparison with a bound (asked_bounds.h), which the code checks, too.
 //
 // In a work-group of a known size, the index has few bits (differing_bits). An `or` or a sum with a number that has zeros there cannot
 // carry, so it keeps the stride without flags and without a check. Quotients by powers of two: item_blocks.cpp.
@@ -106,6 +106,8 @@ public:
     [[nodiscard]] uint64_t lanes_max() const { return lanes_max_; }
     [[nodiscard]] bool depends_on_lanes() const { return lanes_max_ < any_lanes; }
     [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_one() const { return assumed_one_; }
+    // Bounds of indices, which must be at most 2^31 - 1; else shapes are wrong.
+    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_bounds() const { return assumed_bounds_; }
     // Of an index that a shift up and a shift back extend: the first work-item's, `base << up`. The base is null for other values.
     struct ExtendedBase {
         llvm::Value* base = nullptr;
@@ -138,6 +140,8 @@ private:
     LaneShape address(llvm::GetElementPtrInst& address);
     std::optional<LaneShape> incremented(llvm::BinaryOperator& product);
     bool assume_small(llvm::Value* base, bool may_be_negative = false, int64_t stride = 1);
+    bool assume_asked(const llvm::Instruction& index, llvm::Value& base);
+    std::optional<LaneShape> asked_half(llvm::BinaryOperator& mask, const LaneShape& value);
     bool assume_aligned(const llvm::Value& number, int64_t stride, uint64_t lanes_in_block, bool must_be_positive);
     [[nodiscard]] std::optional<std::pair<const llvm::Value*, const llvm::Value*>>
     summands_of(const llvm::Value& number) const;
@@ -163,6 +167,8 @@ private:
     static constexpr uint64_t any_lanes = uint64_t{1} << 31;
     uint64_t lanes_max_ = any_lanes;
     llvm::SmallVector<llvm::Value*> assumed_one_;
+    llvm::SmallVector<llvm::Value*> assumed_bounds_;
+    llvm::SmallPtrSet<const llvm::Instruction*, 8> asked_;  // extensions with the sign, by assumption
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
     llvm::DenseMap<const llvm::Value*, ExtendedBase> extended_bases_;
     IndexBases index_bases_;

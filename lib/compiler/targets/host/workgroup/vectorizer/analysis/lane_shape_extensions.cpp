@@ -1,9 +1,11 @@
 // Each rule assumes that the sums or products are small (assume_small): then no bit is lost by the shift up, and the step remains.
 #include "lane_shape_extensions.h"
 
+#include "asked_bounds.h"
 #include "differing_bits.h"
 #include "lane_shape.h"
 #include "lane_shape_values.h"
+#include "unsigned_extensions.h"
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ValueTracking.h>
@@ -155,6 +157,56 @@ std::optional<LaneShape> LaneShapes::shifted_back_above(llvm::BinaryOperator& op
     extended_bases_[&op] = {made, half_bits - static_cast<unsigned>(back)};
     LaneShape result = LaneShape::strided(stride << (half_bits - back));
     result.is_exact_signed = result.is_exact_unsigned = true;
+    return result;
+}
+
+// LLVM writes `size - 1 - index` as the size plus the complement of the index, which is -1 - index.
+LaneShape LaneShapes::complement(llvm::BinaryOperator& op) {
+    const LaneShape value = of(op.getOperand(0));
+    if (!value.is_strided() || value.is_uniform())
+        return value;
+    LaneShape result = LaneShape::strided(-value.stride);
+    if (value.base && value.stride == 1 && !is_guess())
+        result.base = difference(op, *llvm::Constant::getAllOnesValue(op.getType()), *value.base);
+    return result;
+}
+
+// Whether `index`, of 32 bits, may be below zero for some work-items although it is extended as an unsigned number: its base is a number minus a constant,
+// and each extension is only used where it is below a bound. Then the extensions are taken for ones with the sign.
+bool LaneShapes::assume_asked(const llvm::Instruction& index, llvm::Value& base) {
+    if (certainty_ != Certainty::certain || without_offset(base).offset >= 0 || llvm::isa<llvm::Constant>(base))
+        return false;
+    llvm::SmallVector<const llvm::Instruction*, 4> extensions;
+    llvm::SmallVector<llvm::Value*, 4> bounds;
+    const auto matters = [&](const llvm::ZExtInst& extension) {
+        extensions.push_back(&extension);
+        return !extension.getType()->isIntegerTy(64) || !find_asked_bounds(extension, loop_, bounds);
+    };
+    if (is_extended_as_unsigned(index, matters))
+        return false;
+    for (llvm::Value* bound : bounds)
+        if (!llvm::is_contained(assumed_bounds_, bound))
+            assumed_bounds_.push_back(bound);
+    asked_.insert(extensions.begin(), extensions.end());
+    return true;
+}
+
+// The same of the lower 32 bits of a number of 64 bits, which a negative number of 32 bits is added to.
+std::optional<LaneShape> LaneShapes::asked_half(llvm::BinaryOperator& mask, const LaneShape& value) {
+    llvm::SmallVector<llvm::Value*, 4> bounds;
+    if (certainty_ != Certainty::certain || value.stride != 1 || !adds_negative_half(*value.base) ||
+        !llvm::PatternMatch::match(mask.getOperand(1), llvm::PatternMatch::m_SpecificInt(~uint32_t{0})) ||
+        !find_asked_bounds(mask, loop_, bounds))
+        return std::nullopt;
+    llvm::Value* const base = plain_half(*value.base, bases_[&mask], loop_);
+    if (!assume_small(base, true))
+        return std::nullopt;
+    for (llvm::Value* bound : bounds)
+        if (!llvm::is_contained(assumed_bounds_, bound))
+            assumed_bounds_.push_back(bound);
+    extended_bases_[&mask] = {base, 0};
+    LaneShape result = LaneShape::strided(1);
+    result.is_exact_signed = true;
     return result;
 }
 

@@ -58,9 +58,13 @@ bool is_complement(const llvm::Instruction& value) {
 }
 
 bool is_extended_as_unsigned(const llvm::Instruction& value) {
-    const auto is_extension = [](const llvm::Instruction& user) {
+    return is_extended_as_unsigned(value, [](const llvm::ZExtInst&) { return true; });
+}
+
+bool is_extended_as_unsigned(const llvm::Instruction& value, llvm::function_ref<bool(const llvm::ZExtInst&)> matters) {
+    const auto is_extension = [&](const llvm::Instruction& user) {
         const auto* const extension = llvm::dyn_cast<llvm::ZExtInst>(&user);
-        return extension && !extension->hasNonNeg();
+        return extension && !extension->hasNonNeg() && matters(*extension);
     };
     return has_user(value, is_extension, passes_step_on);
 }

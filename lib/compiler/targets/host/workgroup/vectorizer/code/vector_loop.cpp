@@ -95,7 +95,8 @@ private:
     // No work-item's 32-bit index may wrap around. A base may be poison where a guard would have excluded it.
     // Increments that are assumed to be 1 are.
     llvm::Value* bases_are_small() {
-        llvm::Value* holds = indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count);
+        llvm::Value* holds = at_.CreateAnd(indices_do_not_wrap(at_, shapes_.assumed_small(), *plan_.count),
+                                           bounds_are_small(at_, shapes_.assumed_bounds()));
         for (llvm::Value* increment : shapes_.assumed_one())
             holds = at_.CreateAnd(
                 holds, at_.CreateICmpEQ(at_.CreateFreeze(increment), llvm::ConstantInt::get(increment->getType(), 1)));

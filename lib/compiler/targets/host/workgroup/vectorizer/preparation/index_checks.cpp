@@ -179,6 +179,15 @@ llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShape
     return small;
 }
 
+llvm::Value* bounds_are_small(llvm::IRBuilder<>& at, llvm::ArrayRef<llvm::Value*> bounds) {
+    llvm::Value* small = at.getTrue();
+    for (llvm::Value* bound : bounds) {
+        llvm::Value* const end = llvm::ConstantInt::get(bound->getType(), static_cast<uint64_t>(indices_end));
+        small = at.CreateAnd(small, at.CreateICmpULT(at.CreateFreeze(bound), end));
+    }
+    return small;
+}
+
 llvm::Value* bases_are_multiples(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::AlignedBase> bases,
                                  llvm::Value& start, unsigned lanes) {
     llvm::Value* bits = at.CreateAnd(&start, at.getInt64(lanes - 1));

@@ -17,6 +17,9 @@ namespace polder::compiler::workgroup {
 [[nodiscard]] llvm::Value* indices_do_not_wrap(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::SmallBase> bases,
                                                llvm::Value& count);
 
+// Whether each of the bounds is at most 2^31 - 1.
+[[nodiscard]] llvm::Value* bounds_are_small(llvm::IRBuilder<>& at, llvm::ArrayRef<llvm::Value*> bounds);
+
 // Whether each of the bases is a multiple of `lanes` times its stride, and so is the first index, `start`, of the lanes.
 [[nodiscard]] llvm::Value* bases_are_multiples(llvm::IRBuilder<>& at, llvm::ArrayRef<LaneShapes::AlignedBase> bases,
                                                llvm::Value& start, unsigned lanes);
