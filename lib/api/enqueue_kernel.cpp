@@ -8,7 +8,9 @@
 #include <runtime/launch.h>
 #include <runtime/svm.h>
 
+#include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 
 using namespace polder;
@@ -243,12 +245,14 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
-// The last launch is known by its sizes. Only offsets that are not usual have an effect on the choice of code (compiler::Launches).
-bool has_usual_offset(const SizeArrays& sizes) {
-    if (!sizes.offset) [[likely]]
+// The last launch is known by its sizes. Code for usual launches is for some offsets only (runtime::LoadedCode::is_usual).
+bool suits_offset(const runtime::LoadedCode& code, const SizeArrays& sizes) {
+    if (!sizes.offset || code.row_multiple == 1) [[likely]]
         return true;
-    return std::all_of(sizes.offset, sizes.offset + sizes.work_dim,
-                       [](size_t offset) { return offset <= compiler::usual_size_max; });
+    const std::span offsets(sizes.offset, sizes.work_dim);
+    const unsigned lanes = code.dimensions.used;
+    return std::ranges::all_of(offsets, [](size_t offset) { return offset <= compiler::usual_size_max; }) &&
+           (lanes >= offsets.size() || offsets[lanes] % compiler::usual_row_multiple(true) == 0);
 }
 
 // Chooses the code and the work-group size for a launch whose sizes differ from those of the kernel's last launch.
@@ -325,8 +329,9 @@ Result<void> polder::api::enqueue_launch(const EnqueueCall& call, const Kernel& 
     Queue& queue = call.queue();
     const Device& device = queue.device();
     runtime::LastLaunch::Choice choice;
-    const bool is_repeated = sizes.global && sizes.work_dim <= 3 && has_usual_offset(sizes) &&
-                             kernel.last_launch().find({&device, sizes.work_dim, sizes.global, sizes.local}, choice);
+    const bool is_repeated = sizes.global && sizes.work_dim <= 3 &&
+                             kernel.last_launch().find({&device, sizes.work_dim, sizes.global, sizes.local}, choice) &&
+                             suits_offset(*choice.code, sizes);
     if (!is_repeated) {
         POLDER_ASSIGN(on, executable_on(kernel, queue));
         choice.on = on;

@@ -237,6 +237,33 @@ TEST_F(CodeVersion, FirstLaunchesInRowsOfAnotherDimensionHaveCodeForTheirSize) {
     EXPECT_EQ(made("across"), 2);
 }
 
+// Rows that begin within a vector have blocks of ids that usual launches do not have.
+TEST_F(CodeVersion, OffsetsWithinAVectorNeedCodeForAnyLaunch) {
+    const OwnedProgram program = build("kernel void block(global uint* a, uint from)"
+                                       "{ if (get_local_size(0) > 4096) return; uint i = get_global_id(0);"
+                                       "a[i - from] = i / 16 * 16 + (i + 3 & 15); }");
+    const OwnedKernel kernel = make_kernel(program, "block");
+    const size_t global = 64;
+    const OwnedMem buffer = make_buffer(global * sizeof(cl_uint));
+    ASSERT_EQ(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer.in()), CL_SUCCESS);
+    const auto run = [&](size_t offset) {
+        const auto from = static_cast<cl_uint>(offset);
+        ASSERT_EQ(clSetKernelArg(kernel, 1, sizeof from, &from), CL_SUCCESS);
+        ASSERT_EQ(clEnqueueNDRangeKernel(queue, kernel, 1, &offset, &global, &global, 0, nullptr, nullptr), CL_SUCCESS);
+        const auto found = read<cl_uint>(buffer, global);
+        for (size_t i = 0; i < global; ++i)
+            ASSERT_EQ(found[i], (offset + i) / 16 * 16 + (offset + i + 3) % 16) << i << " after " << offset;
+    };
+    run(0);
+    run(48);
+    EXPECT_EQ(made("block"), 1);
+    run(3);
+    EXPECT_EQ(made("block"), 2);
+    run(8);
+    run(48);
+    EXPECT_EQ(made("block"), 2);
+}
+
 // A launch of the same sizes may have an offset whose ids are not small.
 TEST_F(CodeVersion, LargeOffsetsNeedCodeForAnyLaunch) {
     const OwnedProgram program = build("kernel void moved(global ulong* a, ulong from)"

@@ -382,5 +382,63 @@ TEST(SkippedRegions, PassOnWhatTheyComputed) {
         }
 }
 
+// Conditions in conditions that all end at the same place.
+std::string nested(int depth) {
+    std::string code =
+        "kernel void k(global const float* a, global float* o, global const int* p) { const int i = get_global_id(0);"
+        "float x = a[i]; int y = p[i];";
+    for (int level = 0; level < depth; ++level) {
+        const std::string number = std::to_string(level);
+        code += "if (x > 0.0" + std::string(level < 10 ? "0" : "") + number + "f) { x = x * 1.01f + a[" + number +
+                "] * 0.5f - 0.25f; y ^= p[(i + y + " + number + ") & 63];";
+        if (level % 3 == 1)
+            code += "if (y & 1) { x -= 0.125f; if (y & 2) { y += p[y & 63]; o[64 + i] = y; } }";
+        if (level % 4 == 2)
+            code += "for (int k = 0; k < (y & 3); ++k) x -= a[k] * 0.0625f;";
+    }
+    return code + std::string(static_cast<size_t>(depth), '}') + " o[i] = x + y; }";
+}
+
+// Each passes on what lanes have that did not enter it, or went no further. One value for each depth and all skipped conditions made code of quadratic length.
+TEST(SkippedRegions, InOneAnother_PassOnOneValue) {
+    const auto length = [](int depth) {
+        Compiled program(nested(depth), processor_with_512_bits);
+        EXPECT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
+        EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
+        return program.optimised().size();
+    };
+    const size_t ten = length(10), twenty = length(20), forty = length(40);
+    EXPECT_LT(forty - twenty, 5 * (twenty - ten) / 2) << ten << ' ' << twenty << ' ' << forty;
+}
+
+TEST(SkippedRegions, InOneAnother_HaveTheResultsOfTheLanesThatEnter) {
+    constexpr uint32_t count = 64;
+    std::vector<int> numbers(count);
+    for (size_t i = 0; i < numbers.size(); ++i)
+        numbers[i] = static_cast<int>(i * 2654435761U >> 20);
+    for (const std::string processor : {processor_with_512_bits, "x86-64-v3", "x86-64-v2"})
+        for (const int depth : {2, 3, 5, 12}) {
+            Compiled one_by_one(nested(depth), processor), in_lanes(nested(depth), processor);
+            ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
+            ASSERT_EQ(in_lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
+            EXPECT_EQ(in_lanes.result().lanes.loops, 1U) << in_lanes.result().lanes.reason;
+            for (const float least : {-1.0F, 0.0F, 0.02F, 0.5F}) {
+                std::vector<float> in(count);
+                for (size_t i = 0; i < in.size(); ++i)
+                    in[i] = least + static_cast<float>(i * 29 % 64) / 128;
+                const auto run = [&](const Compiled& program) {
+                    std::vector<float> out(size_t{2} * count, -7);
+                    program.run({1, {count, 1, 1}, {32, 1, 1}},
+                                Arguments().add(in.data()).add(out.data()).add(numbers.data()));
+                    return out;
+                };
+                const std::vector<float> expected = run(one_by_one), out = run(in_lanes);
+                for (size_t i = 0; i < out.size(); ++i)
+                    EXPECT_NEAR(out[i], expected[i], 1e-4F * (1 + std::abs(expected[i])))
+                        << processor << ' ' << depth << ' ' << least << ' ' << i;
+            }
+        }
+}
+
 }  // namespace
 }  // namespace polder::compiler::workgroup::test

@@ -56,6 +56,14 @@ TEST(UsualLaunches, CheckIndicesWithArguments) {
     EXPECT_EQ(roots_in("usual_", "int i = get_global_id(0) + 3; a[i] = sqrt(b[i]);").scalar, 0);
 }
 
+// Rows begin at multiples of a vector, so each vector is within a block of 16 or 32 ids.
+TEST(UsualLaunches, BeginAtBlocksOfIds) {
+    constexpr const char* neighbours = "int i = get_global_id(0); a[i] = sqrt(b[i / 16 * 16 + ((i + n) & 15)]);";
+    EXPECT_GT(roots_in("any", neighbours).scalar, 0);
+    EXPECT_EQ(roots_in("usual_", neighbours).scalar, 0);
+    EXPECT_GT(roots_in("usual_", neighbours).vectors, 0);
+}
+
 TEST(UsualLaunches, KnowTheirRows) {
     const auto rows = [](const char* body, const std::string& name = "usual_") {
         Compiled code(kernel_named(name, body), processor_with_512_bits);

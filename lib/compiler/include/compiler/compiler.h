@@ -209,7 +209,7 @@ enum class Launches : uint8_t { any, usual, whole_vectors };
 // In usual launches no global size, and no offset, is larger in any dimension, and no work-group has as many work-items in a row.
 inline constexpr uint64_t usual_size_max = uint64_t{1} << 27, usual_row_end = uint64_t{1} << 16;
 // The number of work-items of which their rows are multiples: of one vector, or of as many vectors as may run at once. Work-groups with other dimensions, too, are
-// often squares.
+// often squares. The offset of the ids in that dimension is a multiple of the work-items of one vector.
 constexpr uint64_t usual_row_multiple(bool has_other_dimensions) { return has_other_dimensions ? 16 : 64; }
 
 // What code was specialised for. It must only be launched with these groups and arguments. Without either, it is code for any launch.

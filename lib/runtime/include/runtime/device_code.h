@@ -47,7 +47,8 @@ struct LoadedCode {
             if (sizes.global[d] > compiler::usual_size_max || sizes.offset[d] > compiler::usual_size_max)
                 return false;
         const uint64_t row = sizes.local[dimension];
-        return row < compiler::usual_row_end && (row | sizes.global[dimension]) % row_multiple == 0;
+        return row < compiler::usual_row_end && (row | sizes.global[dimension]) % row_multiple == 0 &&
+               sizes.offset[dimension] % compiler::usual_row_multiple(true) == 0;
     }
     [[nodiscard]] bool is_quick() const { return version.effort == compiler::Effort::quick; }
     // Whether no better code will be made for launches that `wanted` suits.

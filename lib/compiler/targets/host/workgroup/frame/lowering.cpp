@@ -72,6 +72,7 @@ public:
     [[nodiscard]] llvm::IRBuilder<>& builder() { return builder_; }
     [[nodiscard]] const Extent& local_size() const { return local_size_; }
     [[nodiscard]] const Extent& actual_size() const { return actual_size_; }
+    [[nodiscard]] const Extent& first_id() const { return group_base_; }
     // Not when the size of work-groups is known.
     [[nodiscard]] bool are_launches_usual() const { return are_launches_usual_; }
 
@@ -337,8 +338,11 @@ llvm::CallInst* keep_sizes(Frame& frame) {
     llvm::IRBuilder<>& at = frame.builder();
     llvm::SmallVector<llvm::Value*> sizes(frame.local_size().begin(), frame.local_size().end());
     sizes.append(frame.actual_size().begin(), frame.actual_size().end());
+    if (frame.are_launches_usual())
+        sizes.append(frame.first_id().begin(), frame.first_id().end());
     llvm::Module& module = *at.GetInsertBlock()->getModule();
-    auto* type = llvm::FunctionType::get(at.getVoidTy(), llvm::SmallVector<llvm::Type*>(6, at.getInt64Ty()), false);
+    const llvm::SmallVector<llvm::Type*> types(sizes.size(), at.getInt64Ty());
+    auto* type = llvm::FunctionType::get(at.getVoidTy(), types, false);
     llvm::CallInst* keep = at.CreateCall(module.getOrInsertFunction("polder.sizes", type), sizes);
     keep->setOnlyAccessesInaccessibleMemory();
     keep->setDoesNotThrow();
@@ -399,6 +403,8 @@ void restore_prologue(LoweredKernel& kernel) {
     for (unsigned d = 0; d < 3; ++d) {
         kernel.local_size[d] = kernel.sizes->getArgOperand(d);
         kernel.actual_size[d] = kernel.sizes->getArgOperand(3 + d);
+        if (kernel.sizes->arg_size() > 6)
+            kernel.first_id[d] = kernel.sizes->getArgOperand(6 + d);
     }
     llvm::BasicBlock& entry = *kernel.sizes->getParent();
     llvm::Instruction* first = entry.getTerminator();

@@ -21,6 +21,7 @@ struct LoweredKernel {
     llvm::CallInst* sizes = nullptr;  // while passes run: a call that uses the sizes below, in the entry block
     Extent local_size{};              // of a whole work-group
     Extent actual_size{};             // of this work-group
+    Extent first_id{};                // in usual launches: global ids of the first work-item of this work-group
     std::array<unsigned, 3> order{0, 1, 2};  // of the loops over the dimensions, innermost first: its items are lanes
     uint64_t local_bytes = 0;
     bool uses_collective_slots = false;  // when true, the collective slots are the first array in scratch

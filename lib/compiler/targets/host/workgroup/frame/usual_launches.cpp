@@ -1,6 +1,7 @@
 #include "usual_launches.h"
 
 #include "lowering.h"
+#include "targets/host/workgroup/vectorizer/analysis/item_blocks.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <compiler/compiler.h>
@@ -31,6 +32,16 @@ llvm::Instruction* tagged_row(llvm::Function& function) {
     return nullptr;
 }
 
+// `number` with the bits in `mask`, in place of the number from now on. Kernels compute with it, such as `y * get_local_size(0) + x`.
+llvm::Instruction* masked(LoweredKernel& kernel, llvm::Value* number, uint64_t mask) {
+    auto* const computed = number->use_empty() ? nullptr : llvm::dyn_cast<llvm::Instruction>(number);
+    llvm::Instruction* const result = llvm::BinaryOperator::CreateAnd(
+        number, llvm::ConstantInt::get(number->getType(), mask), "",
+        computed != nullptr ? std::next(computed->getIterator()) : kernel.prologue->getTerminator()->getIterator());
+    number->replaceUsesWithIf(result, [&](const llvm::Use& use) { return use.getUser() != result; });
+    return result;
+}
+
 static_assert(usual_ids_end == 2 * usual_size_max);  // a global size after an offset
 
 }  // namespace
@@ -42,12 +53,15 @@ void promise_whole_rows(LoweredKernel& kernel) {
     if (!has_usual_launches(function))
         return;
     llvm::Value*& row = kernel.actual_size[kernel.order[0]];
-    // Kernels compute the numbers of work-items with it, such as `y * get_local_size(0) + x`.
-    auto* const computed = row->use_empty() ? nullptr : llvm::dyn_cast<llvm::Instruction>(row);
-    auto* const mask = llvm::BinaryOperator::CreateAnd(
-        row, llvm::ConstantInt::get(row->getType(), mask_of_rows(items_of_vector)), "row",
-        computed != nullptr ? std::next(computed->getIterator()) : kernel.prologue->getTerminator()->getIterator());
-    row->replaceUsesWithIf(mask, [&](const llvm::Use& use) { return use.getUser() != mask; });
+    llvm::Instruction* const mask = masked(kernel, row, mask_of_rows(items_of_vector));
+    mask->setName("row");
+    // Ids begin at multiples, too. It matters where the kernel divides them into blocks of lanes, such as `get_global_id(0) / 16`.
+    llvm::SmallVector<llvm::BasicBlock*> body;
+    for (llvm::BasicBlock& block : llvm::drop_begin(function))
+        body.push_back(&block);
+    if (llvm::Value* const first = kernel.first_id[kernel.order[0]];
+        first != nullptr && !first->use_empty() && have_divisions_into_blocks(body))
+        masked(kernel, first, (usual_ids_end - 1) & ~(items_of_vector - 1));
     const auto has_ids = [&](unsigned dimension) { return has_local_id(*function.getParent(), dimension); };
     const bool are_vectors = function.getFnAttribute(usual_launches_attribute).getValueAsString() == of_whole_vectors;
     if (!are_vectors && !has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))

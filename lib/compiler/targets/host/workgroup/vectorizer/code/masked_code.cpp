@@ -48,9 +48,10 @@ void MaskedCode::set_edges(llvm::BasicBlock& block, llvm::Value* mask) {
     edges_[{&block, branch->getSuccessor(1)}] = lanes_.both(mask, at_.CreateNot(condition));
 }
 
-// The value of a phi where lanes from several blocks in `from` meet.
-llvm::Value* MaskedCode::blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm::BasicBlock*)> from) {
-    llvm::Value* result = nullptr;
+// The value of a phi where lanes from several blocks in `from` meet. `others`: of lanes that come from elsewhere; null: no matter which.
+llvm::Value* MaskedCode::blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm::BasicBlock*)> from,
+                               llvm::Value* others) {
+    llvm::Value* result = others;
     llvm::SmallPtrSet<llvm::BasicBlock*, 4> sides_seen;
     for (unsigned i = 0; i < phi.getNumIncomingValues(); ++i) {
         llvm::BasicBlock* block = phi.getIncomingBlock(i);
@@ -58,7 +59,8 @@ llvm::Value* MaskedCode::blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm:
             continue;
         const auto sides = before_sides_.find({block, phi.getParent()});
         const bool has_met = sides != before_sides_.end();
-        if (has_met && !sides_seen.insert(sides->second).second)
+        if (has_met &&
+            (!sides_seen.insert(sides->second).second || (others && within_others_.contains({sides->second, &phi}))))
             continue;
         llvm::Value* value = has_met ? met_[{sides->second, &phi}] : arriving(phi.getIncomingValue(i), phi.getParent());
         result = result ? lanes_.chosen(edges_[{block, phi.getParent()}], value, result, *phi.getType()) : value;
@@ -106,44 +108,65 @@ void MaskedCode::emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask)
         }
 }
 
-// Code behind the region reads its masks, and those of its values that meet others where it ends.
+// Lanes that are not in the region have values at its join, too: those with which the block before it leads there, and those of regions around it that
+// end there. Lanes of the region replace them where it ends. So an if in an if in an if passes on one value, not one for each depth.
 void MaskedCode::emit_region_unless_skipped(const SkippedRegion& region, llvm::ArrayRef<llvm::BasicBlock*> units,
                                             const llvm::Loop* level) {
-    SkippingBranch around(at_, lanes_.any(edges_[{region.before, region.begin}]));
-    emit_units(nullptr, units, region.blocks, level, region.begin);
-    around.end();
-    llvm::SmallSetVector<llvm::Value*, 4> needed;
-    llvm::SmallSetVector<llvm::BasicBlock*, 4> before_sides;
-    llvm::SmallDenseMap<llvm::Value*, llvm::Value*> masks;
-    const llvm::SmallSetVector<llvm::BasicBlock*, 4> ends(llvm::pred_begin(region.join), llvm::pred_end(region.join));
-    for (llvm::BasicBlock* last : ends) {
-        if (!region.blocks.contains(last))
+    llvm::Value* const entering = edges_[{region.before, region.begin}];
+    const auto mask_before = block_masks_.find(region.before);
+    const bool has_before = llvm::is_contained(llvm::successors(region.before), region.join) &&
+                            mask_before != block_masks_.end() && !before_sides_.contains({region.before, region.join});
+    llvm::Value* const both = has_before ? mask_before->second : entering;
+    struct Arrival {
+        llvm::PHINode* phi;
+        llvm::Value *around,
+            *others;  // of lanes in a region around this one, and of all that are not in this one; or null
+    };
+    llvm::SmallVector<Arrival, 4> arrivals;
+    for (llvm::PHINode& phi : region.join->phis()) {
+        if (shapes_.of(&phi).is_strided())
             continue;
-        llvm::Value*& edge = edges_[{last, region.join}];
-        llvm::Value*& mask = masks[edge];
-        if (!mask)
-            mask = around.merged(edge, lanes_.no_lanes());
-        edge = mask;
-        if (const auto sides = before_sides_.find({last, region.join}); sides != before_sides_.end()) {
-            before_sides.insert(sides->second);
-            continue;
+        llvm::Value* const around = others_.lookup(&phi);
+        llvm::Value* others = around;
+        if (has_before) {
+            others = arriving(phi.getIncomingValueForBlock(region.before), region.join);
+            if (around && both)
+                others = lanes_.chosen(both, others, around, *phi.getType());
         }
+        arrivals.push_back({&phi, around, others});
+    }
+    SkippingBranch branch(at_, lanes_.any(entering));
+    for (const Arrival& arrival : arrivals)
+        others_[arrival.phi] = arrival.others;
+    emit_units(nullptr, units, region.blocks, level, region.begin);
+    const auto is_inside = [&](const llvm::BasicBlock* from) { return region.blocks.contains(from); };
+    for (const Arrival& arrival : arrivals)
+        met_[{region.begin, arrival.phi}] = blend(*arrival.phi, is_inside, others_[arrival.phi]);
+    branch.end();
+    for (const Arrival& arrival : arrivals) {
+        llvm::Value*& met = met_[{region.begin, arrival.phi}];
+        met = arrival.others ? branch.merged(met, arrival.others) : branch.merged(met);
+        others_[arrival.phi] = arrival.around ? met : nullptr;
+        if (arrival.around)
+            within_others_.insert({region.begin, arrival.phi});
+    }
+    llvm::SmallSetVector<llvm::Value*, 4> same;  // for all lanes
+    for (llvm::BasicBlock* last : llvm::predecessors(region.join)) {
+        if (!is_inside(last) && !(has_before && last == region.before))
+            continue;
+        edges_[{last, region.join}] = both ? both : lanes_.all_lanes();
+        before_sides_[{last, region.join}] = region.begin;
         for (llvm::PHINode& phi : region.join->phis())
             if (auto* value = llvm::dyn_cast<llvm::Instruction>(phi.getIncomingValueForBlock(last));
-                value && region.blocks.contains(value->getParent()))
-                needed.insert(value);
+                value && shapes_.of(&phi).is_strided() && is_inside(value->getParent()))
+                same.insert(value);
     }
-    for (llvm::Value* value : needed) {
+    for (llvm::Value* value : same) {
         llvm::Value*& made = lanes_.made(value);
-        made = around.merged(made);
+        made = branch.merged(made);
         if (const auto left = left_.find(value); left != left_.end())
-            left->second = around.merged(left->second);
+            left->second = branch.merged(left->second);
     }
-    for (llvm::BasicBlock* before : before_sides)
-        for (llvm::PHINode& phi : region.join->phis()) {
-            llvm::Value*& met = met_[{before, &phi}];
-            met = around.merged(met);
-        }
 }
 
 // All lanes in the mask of the block before take one side. No lane may be in it: then the condition is some number, and any side runs for none.
@@ -191,7 +214,9 @@ void MaskedCode::emit_sides(const UniformSides& sides, const llvm::Loop* level) 
         }
     };
     leave(*sides.before);
+    const auto others = others_;
     for (llvm::BasicBlock* block : sides.uniform) {
+        others_ = others;  // what regions of another side add to them is not known here
         begin_with(*block, [&](llvm::PHINode& phi, llvm::Value* value) { lanes_.made(&phi) = value; });
         emit_body(*block, mask);
         const auto chunk = sides.chunks.find(block);
@@ -204,6 +229,7 @@ void MaskedCode::emit_sides(const UniformSides& sides, const llvm::Loop* level) 
         arrive(chunk->second.join, [&](llvm::PHINode& phi) { return arriving_from(*block, chunk->second, phi); });
         at_.CreateBr(begin[chunk->second.join]);
     }
+    others_ = others;
     begin_with(*sides.join, [&](llvm::PHINode& phi, llvm::Value* value) { met_[{sides.before, &phi}] = value; });
     for (llvm::BasicBlock* last : llvm::predecessors(sides.join))
         if (last == sides.before || sides.blocks.contains(last)) {

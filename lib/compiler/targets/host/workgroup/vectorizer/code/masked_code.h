@@ -15,6 +15,7 @@
 
 #include <llvm/Analysis/LoopInfo.h>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace polder::compiler::workgroup {
@@ -40,7 +41,8 @@ private:
 
     llvm::Value* arriving(llvm::Value* value, llvm::BasicBlock* to);
     void set_edges(llvm::BasicBlock& block, llvm::Value* mask);
-    llvm::Value* blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm::BasicBlock*)> from);
+    llvm::Value* blend(llvm::PHINode& phi, llvm::function_ref<bool(llvm::BasicBlock*)> from,
+                       llvm::Value* others = nullptr);
     llvm::Value* mask_of_edges_to(llvm::BasicBlock& block);
     void emit_masked_block(llvm::BasicBlock& block);
     void emit_unless_skipped(llvm::BasicBlock& block, llvm::Value* mask);
@@ -67,9 +69,13 @@ private:
     llvm::DenseMap<const llvm::Value*, llvm::Value*> left_;  // values of lanes when they left masked loops
     std::map<Edge, llvm::Value*> edges_;  // masks
     llvm::DenseMap<const llvm::BasicBlock*, llvm::Value*> block_masks_;  // of emitted blocks; null: all lanes
-    // Where uniform sides have met: the block before them, by the edges to where they meet, and the values there by this block and the phi.
+    // Where uniform sides or the ends of a region have met: the block before the sides, or with which the region begins, by the edges to where they meet, and
+    // the values there by this block and the phi.
     std::map<Edge, llvm::BasicBlock*> before_sides_;
     std::map<std::pair<llvm::BasicBlock*, llvm::PHINode*>, llvm::Value*> met_;
+    // At the join of the region that is being emitted: what lanes have that are not in it, and the regions in it whose values are among these.
+    llvm::DenseMap<llvm::PHINode*, llvm::Value*> others_;
+    std::set<std::pair<llvm::BasicBlock*, llvm::PHINode*>> within_others_;
 };
 
 }  // namespace polder::compiler::workgroup
