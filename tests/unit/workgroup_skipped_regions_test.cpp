@@ -382,8 +382,8 @@ TEST(SkippedRegions, PassOnWhatTheyComputed) {
         }
 }
 
-// Conditions in conditions that all end at the same place.
-std::string nested(int depth) {
+// Conditions in conditions that all end at the same place; `with_others`: beside loops, stores and more conditions.
+std::string nested(int depth, bool with_others) {
     std::string code =
         "kernel void k(global const float* a, global float* o, global const int* p) { const int i = get_global_id(0);"
         "float x = a[i]; int y = p[i];";
@@ -391,9 +391,9 @@ std::string nested(int depth) {
         const std::string number = std::to_string(level);
         code += "if (x > 0.0" + std::string(level < 10 ? "0" : "") + number + "f) { x = x * 1.01f + a[" + number +
                 "] * 0.5f - 0.25f; y ^= p[(i + y + " + number + ") & 63];";
-        if (level % 3 == 1)
+        if (with_others && level % 3 == 1)
             code += "if (y & 1) { x -= 0.125f; if (y & 2) { y += p[y & 63]; o[64 + i] = y; } }";
-        if (level % 4 == 2)
+        if (with_others && level % 4 == 2)
             code += "for (int k = 0; k < (y & 3); ++k) x -= a[k] * 0.0625f;";
     }
     return code + std::string(static_cast<size_t>(depth), '}') + " o[i] = x + y; }";
@@ -402,13 +402,13 @@ std::string nested(int depth) {
 // Each passes on what lanes have that did not enter it, or went no further. One value for each depth and all skipped conditions made code of quadratic length.
 TEST(SkippedRegions, InOneAnother_PassOnOneValue) {
     const auto length = [](int depth) {
-        Compiled program(nested(depth), processor_with_512_bits);
+        Compiled program(nested(depth, false), processor_with_512_bits);
         EXPECT_EQ(program.prepare("k", true, {64, 1, 1}, WorkGroupOptions::Ends::whole, Lanes::wherever_possible), "");
         EXPECT_EQ(program.result().lanes.loops, 1U) << program.result().lanes.reason;
         return program.optimised().size();
     };
     const size_t ten = length(10), twenty = length(20), forty = length(40);
-    EXPECT_LT(forty - twenty, 5 * (twenty - ten) / 2) << ten << ' ' << twenty << ' ' << forty;
+    EXPECT_LT(forty - twenty, 12 * (twenty - ten) / 5) << ten << ' ' << twenty << ' ' << forty;
 }
 
 TEST(SkippedRegions, InOneAnother_HaveTheResultsOfTheLanesThatEnter) {
@@ -418,7 +418,7 @@ TEST(SkippedRegions, InOneAnother_HaveTheResultsOfTheLanesThatEnter) {
         numbers[i] = static_cast<int>(i * 2654435761U >> 20);
     for (const std::string processor : {processor_with_512_bits, "x86-64-v3", "x86-64-v2"})
         for (const int depth : {2, 3, 5, 12}) {
-            Compiled one_by_one(nested(depth), processor), in_lanes(nested(depth), processor);
+            Compiled one_by_one(nested(depth, true), processor), in_lanes(nested(depth, true), processor);
             ASSERT_EQ(one_by_one.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::none), "");
             ASSERT_EQ(in_lanes.prepare("k", false, {}, WorkGroupOptions::Ends::ragged, Lanes::wherever_possible), "");
             EXPECT_EQ(in_lanes.result().lanes.loops, 1U) << in_lanes.result().lanes.reason;

@@ -15,6 +15,7 @@
 #include "targets/host/workgroup/regions/cuts.h"
 #include "targets/host/workgroup/regions/late_values.h"
 #include "targets/host/workgroup/regions/work_item_loops.h"
+#include "targets/host/workgroup/vectorizer/analysis/item_blocks.h"
 #include "targets/host/workgroup/vectorizer/analysis/marks.h"
 #include "targets/host/workgroup/vectorizer/code/lane_code.h"
 #include "targets/host/workgroup/vectorizer/estimates/lane_dimension.h"
@@ -146,6 +147,14 @@ bool is_loop_over_work_items(const llvm::BasicBlock& header) {
     });
 }
 
+// Whether code behind the prologue divides numbers into blocks.
+bool divides_into_blocks(llvm::Function& function) {
+    llvm::SmallVector<llvm::BasicBlock*> body;
+    for (llvm::BasicBlock& block : llvm::drop_begin(function))
+        body.push_back(&block);
+    return have_divisions_into_blocks(body);
+}
+
 // Whether the work-group has so few work-items that computing a reciprocal for all of them would not pay.
 bool are_few(const Extent& local_size) {
     constexpr uint64_t few = 8;
@@ -200,6 +209,8 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
     const Uniformity uniformity = analyse(function);
     hoist_uniform_values(function, *lowered->prologue, uniformity);
     place_cuts(function, uniformity, cuts);
+    if (divides_into_blocks(function))
+        promise_first_ids(*lowered);
     promise_whole_rows(*lowered);
     const RegionStatistics statistics = form_work_item_loops(
         *lowered, uniformity, cuts, options.lanes == Lanes::none ? IdleLoops::executed : IdleLoops::skipped);

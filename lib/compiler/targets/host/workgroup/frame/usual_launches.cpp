@@ -1,7 +1,7 @@
+// Promises are masks of numbers in the prologue. The mask of a row whose vectors may run several at once has a tag, by which it is found again.
 #include "usual_launches.h"
 
 #include "lowering.h"
-#include "targets/host/workgroup/vectorizer/analysis/item_blocks.h"
 #include "targets/host/workgroup/work_items/work_item_functions.h"
 
 #include <compiler/compiler.h>
@@ -55,18 +55,16 @@ void promise_whole_rows(LoweredKernel& kernel) {
     llvm::Value*& row = kernel.actual_size[kernel.order[0]];
     llvm::Instruction* const mask = masked(kernel, row, mask_of_rows(items_of_vector));
     mask->setName("row");
-    // Ids begin at multiples, too. It matters where the kernel divides them into blocks of lanes, such as `get_global_id(0) / 16`.
-    llvm::SmallVector<llvm::BasicBlock*> body;
-    for (llvm::BasicBlock& block : llvm::drop_begin(function))
-        body.push_back(&block);
-    if (llvm::Value* const first = kernel.first_id[kernel.order[0]];
-        first != nullptr && !first->use_empty() && have_divisions_into_blocks(body))
-        masked(kernel, first, (usual_ids_end - 1) & ~(items_of_vector - 1));
     const auto has_ids = [&](unsigned dimension) { return has_local_id(*function.getParent(), dimension); };
     const bool are_vectors = function.getFnAttribute(usual_launches_attribute).getValueAsString() == of_whole_vectors;
     if (!are_vectors && !has_ids(kernel.order[1]) && !has_ids(kernel.order[2]))
         mask->setMetadata(row_tag, llvm::MDNode::get(function.getContext(), {}));
     row = mask;
+}
+
+void promise_first_ids(LoweredKernel& kernel) {
+    if (llvm::Value* const first = kernel.first_id[kernel.order[0]]; first != nullptr && !first->use_empty())
+        masked(kernel, first, (usual_ids_end - 1) & ~(items_of_vector - 1));
 }
 
 void promise_several_vectors(llvm::Function& function) {

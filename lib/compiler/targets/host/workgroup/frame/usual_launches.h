@@ -22,9 +22,10 @@ inline constexpr const char* of_whole_vectors = "whole-vectors";
 // The end of usual global ids.
 inline constexpr uint64_t usual_ids_end = uint64_t{1} << 28;
 
-// Promises that the rows of a kernel with usual launches, in the dimension of the innermost loop, are multiples of 16, which is one vector, and begin at ids that
-// are.
+// Promises that the rows of a kernel with usual launches, in the dimension of the innermost loop, are multiples of 16, which is one vector.
 void promise_whole_rows(LoweredKernel& kernel);
+// Promises that they begin at global ids that are multiples of 16. It matters where the kernel divides ids into blocks, such as `get_global_id(0) / 16`.
+void promise_first_ids(LoweredKernel& kernel);
 // Where several vectors run at once: promises that the rows are multiples of 64, which is up to four vectors, unless the kernel has ids in other dimensions, too,
 // because its work-groups are often squares, or its launches are those of whole vectors.
 void promise_several_vectors(llvm::Function& function);
