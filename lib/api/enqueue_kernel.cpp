@@ -8,9 +8,7 @@
 #include <runtime/launch.h>
 #include <runtime/svm.h>
 
-#include <algorithm>
 #include <limits>
-#include <span>
 #include <string>
 
 using namespace polder;
@@ -245,14 +243,9 @@ Result<const KernelOnDevice*> executable_on(const Kernel& kernel, const Queue& q
     return on;
 }
 
-// The last launch is known by its sizes. Code for usual launches is for some offsets only (runtime::LoadedCode::is_usual).
+// The last launch is known by its sizes. Code for usual launches is for some offsets only.
 bool suits_offset(const runtime::LoadedCode& code, const SizeArrays& sizes) {
-    if (!sizes.offset || code.row_multiple == 1) [[likely]]
-        return true;
-    const std::span offsets(sizes.offset, sizes.work_dim);
-    const unsigned lanes = code.dimensions.used;
-    return std::ranges::all_of(offsets, [](size_t offset) { return offset <= compiler::usual_size_max; }) &&
-           (lanes >= offsets.size() || offsets[lanes] % compiler::usual_row_multiple(true) == 0);
+    return !sizes.offset || code.suits_offsets({sizes.offset, sizes.work_dim});
 }
 
 // Chooses the code and the work-group size for a launch whose sizes differ from those of the kernel's last launch.

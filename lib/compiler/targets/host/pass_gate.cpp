@@ -188,11 +188,8 @@ bool has_freeze(const llvm::Module& module) {
 
 // Whether LLVM's deletion of loops leaves `loop` alone: it has an effect, and whether it ends after one iteration is not known before it runs.
 bool has_to_run(const llvm::Loop& loop) {
-    const llvm::BasicBlock* const latch = loop.getLoopLatch();
-    const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-    const auto* const compare =
-        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
-    return compare != nullptr && loop.getExitingBlock() == latch &&
+    const llvm::ICmpInst* const compare = loop.getLatchCmpInst();
+    return compare != nullptr && loop.getExitingBlock() == loop.getLoopLatch() &&
            !llvm::isa<llvm::Constant>(compare->getOperand(1)) &&
            llvm::any_of(loop.blocks(), [](const llvm::BasicBlock* block) {
                return llvm::any_of(*block, [](const llvm::Instruction& each) { return each.mayHaveSideEffects(); });

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -41,14 +42,20 @@ struct LoadedCode {
     [[nodiscard]] bool suits(const LaunchSizes& sizes) const {
         return row_multiple == 1 || is_usual(sizes, dimensions.used, row_multiple);
     }
+    // What `suits` asks of offsets; those of further dimensions are 0.
+    [[nodiscard]] bool suits_offsets(std::span<const size_t> offsets) const {
+        return row_multiple == 1 || are_usual_offsets(offsets, dimensions.used);
+    }
+    [[nodiscard]] static bool are_usual_offsets(std::span<const size_t> offsets, unsigned dimension) {
+        return std::ranges::all_of(offsets, [](size_t offset) { return offset <= compiler::usual_size_max; }) &&
+               (dimension >= offsets.size() || offsets[dimension] % compiler::usual_row_multiple(true) == 0);
+    }
     // compiler::Launches::usual.
     [[nodiscard]] static bool is_usual(const LaunchSizes& sizes, unsigned dimension, uint64_t row_multiple) {
-        for (size_t d = 0; d < sizes.global.size(); ++d)
-            if (sizes.global[d] > compiler::usual_size_max || sizes.offset[d] > compiler::usual_size_max)
-                return false;
         const uint64_t row = sizes.local[dimension];
-        return row < compiler::usual_row_end && (row | sizes.global[dimension]) % row_multiple == 0 &&
-               sizes.offset[dimension] % compiler::usual_row_multiple(true) == 0;
+        return std::ranges::all_of(sizes.global, [](uint64_t size) { return size <= compiler::usual_size_max; }) &&
+               are_usual_offsets(sizes.offset, dimension) && row < compiler::usual_row_end &&
+               (row | sizes.global[dimension]) % row_multiple == 0;
     }
     [[nodiscard]] bool is_quick() const { return version.effort == compiler::Effort::quick; }
     // Whether no better code will be made for launches that `wanted` suits.

@@ -176,9 +176,10 @@ llvm::Expected<WorkGroupResult> make_work_group_function(llvm::Function& kernel,
         return lowered.takeError();
     llvm::Function& function = *lowered->function;
     forget_volatile_constants(function);
-    divide_without_signs(function, IdLimits(function));  // so that quotients and remainders are joined
+    const IdLimits limits(function);
+    divide_without_signs(function, limits);  // so that quotients and remainders are joined
     simplify_body(function, options.target_machine);
-    divide_without_signs(function, IdLimits(function));  // of variables that were on the stack
+    divide_without_signs(function, limits);  // of variables that were on the stack
     restore_prologue(*lowered);
     mark_local_atomics(function, *function.getArg(abi::local_memory));
     const uint32_t register_words = vector_width(function, options.target_machine);

@@ -94,9 +94,9 @@ private:
     // Whether the number is below a bound where the condition has this result.
     bool follows(const llvm::Value& condition, bool result, unsigned depth = 0) {
         using namespace llvm::PatternMatch;
-        constexpr unsigned uses_depth_max = 6;
+        constexpr unsigned conditions_depth_max = 6;
         const llvm::Value *left = nullptr, *right = nullptr;
-        if (depth > uses_depth_max)
+        if (depth > conditions_depth_max)
             return false;
         bool is_below = false;
         if (llvm::Value* const bound = bound_of(condition, is_below)) {

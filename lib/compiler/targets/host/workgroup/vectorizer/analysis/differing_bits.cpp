@@ -9,10 +9,7 @@
 namespace polder::compiler::workgroup {
 
 unsigned bits_of_index(const llvm::Loop& loop) {
-    const llvm::BasicBlock* const latch = loop.getLoopLatch();
-    const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-    const auto* const compare =
-        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+    const llvm::ICmpInst* const compare = loop.getLatchCmpInst();
     if (compare == nullptr)
         return 0;
     // At the end of the launch, a work-group may have fewer work-items than others.

@@ -157,8 +157,8 @@ bool LaneAccesses::has_gather(llvm::Type& element, llvm::Align align) const {
 
 // On a Zen 4, with what is loaded in the first cache, 16 words take 2.3 ns one by one and 4.9 by a gather, 8 of 64 bits 1.1 and 2.7; stores of 16 words 4.4 and
 // 6.4, of 8 of 64 bits 2.2 and 3.3.
-bool LaneAccesses::are_quicker_one_by_one(const llvm::Type& element, const llvm::Value& address) const {
-    return gathers_ == Gathers::quick_for_all && !element.isVectorTy() && shapes_.of(&address).is_strided();
+bool are_quicker_one_by_one(Gathers gathers, const llvm::Type& element, const LaneShape& address) {
+    return gathers == Gathers::quick_for_all && !element.isVectorTy() && address.is_strided();
 }
 
 bool LaneAccesses::are_bytes_of_word(llvm::Type& element, size_t elements) const {

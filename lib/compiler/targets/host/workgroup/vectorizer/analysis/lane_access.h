@@ -50,6 +50,10 @@ struct LaneAccess {
 };
 
 // The accesses of one loop. Each block is examined once, so the blocks must not change while this object lives.
+// Whether all lanes access elements of this type at such addresses one by one, however many lanes there are: their distances are known, and a gather or scatter
+// takes longer than instructions that need no addresses from a vector.
+[[nodiscard]] bool are_quicker_one_by_one(Gathers gathers, const llvm::Type& element, const LaneShape& address);
+
 class LaneAccesses {
 public:
     // `guesses`: shapes that are likely, and are checked at run time.
@@ -87,9 +91,9 @@ public:
     [[nodiscard]] bool are_bytes_of_word(llvm::Type& element, size_t elements) const;
     // The likely shape of a value.
     [[nodiscard]] LaneShape guess_of(const llvm::Value& value) const { return guesses_.of(&value); }
-    // Whether all lanes access such elements at `address` one by one, however many lanes there are: their distances are known, and a gather or scatter takes
-    // longer than instructions that need no addresses from a vector.
-    [[nodiscard]] bool are_quicker_one_by_one(const llvm::Type& element, const llvm::Value& address) const;
+    [[nodiscard]] bool are_quicker_one_by_one(const llvm::Type& element, const llvm::Value& address) const {
+        return workgroup::are_quicker_one_by_one(gathers_, element, shapes_.of(&address));
+    }
     // Whether the processor has an instruction that gathers such elements.
     [[nodiscard]] bool has_gather(llvm::Type& element, llvm::Align align) const;
 

@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Instructions.h>
@@ -107,7 +108,7 @@ public:
     [[nodiscard]] bool depends_on_lanes() const { return lanes_max_ < any_lanes; }
     [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_one() const { return assumed_one_; }
     // Bounds of indices, which must be at most 2^31 - 1; else shapes are wrong.
-    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_bounds() const { return assumed_bounds_; }
+    [[nodiscard]] llvm::ArrayRef<llvm::Value*> assumed_bounds() const { return assumed_bounds_.getArrayRef(); }
     // Of an index that a shift up and a shift back extend: the first work-item's, `base << up`. The base is null for other values.
     struct ExtendedBase {
         llvm::Value* base = nullptr;
@@ -167,7 +168,7 @@ private:
     static constexpr uint64_t any_lanes = uint64_t{1} << 31;
     uint64_t lanes_max_ = any_lanes;
     llvm::SmallVector<llvm::Value*> assumed_one_;
-    llvm::SmallVector<llvm::Value*> assumed_bounds_;
+    llvm::SmallSetVector<llvm::Value*, 4> assumed_bounds_;
     llvm::SmallPtrSet<const llvm::Instruction*, 8> asked_;  // extensions with the sign, by assumption
     llvm::DenseMap<const llvm::Value*, llvm::Value*> bases_;
     llvm::DenseMap<const llvm::Value*, ExtendedBase> extended_bases_;

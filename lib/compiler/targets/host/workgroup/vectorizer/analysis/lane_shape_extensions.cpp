@@ -184,9 +184,7 @@ bool LaneShapes::assume_asked(const llvm::Instruction& index, llvm::Value& base)
     };
     if (is_extended_as_unsigned(index, matters))
         return false;
-    for (llvm::Value* bound : bounds)
-        if (!llvm::is_contained(assumed_bounds_, bound))
-            assumed_bounds_.push_back(bound);
+    assumed_bounds_.insert_range(bounds);
     asked_.insert(extensions.begin(), extensions.end());
     return true;
 }
@@ -201,9 +199,7 @@ std::optional<LaneShape> LaneShapes::asked_half(llvm::BinaryOperator& mask, cons
     llvm::Value* const base = plain_half(*value.base, bases_[&mask], loop_);
     if (!assume_small(base, true))
         return std::nullopt;
-    for (llvm::Value* bound : bounds)
-        if (!llvm::is_contained(assumed_bounds_, bound))
-            assumed_bounds_.push_back(bound);
+    assumed_bounds_.insert_range(bounds);
     extended_bases_[&mask] = {base, 0};
     LaneShape result = LaneShape::strided(1);
     result.is_exact_signed = true;

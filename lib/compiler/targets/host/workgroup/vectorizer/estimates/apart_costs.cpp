@@ -81,14 +81,15 @@ double ApartCosts::of(const llvm::Instruction& access, unsigned lanes) {
                     (is_part_of_word ? part_of_word_per_lane : 0));
 }
 
-// Whether all lanes load their elements one by one, at known distances from each other (LaneAccesses::are_quicker_one_by_one), and find them in the cache. Stores are
+// Whether all lanes load their elements one by one, at known distances from each other (are_quicker_one_by_one), and find them in the cache. Stores are
 // left out: lanes that only move elements would pay.
 bool ApartCosts::is_quicker_one_by_one(const llvm::Instruction& access, unsigned lanes) {
     const llvm::BasicBlock& block = *access.getParent();
-    return llvm::isa<llvm::LoadInst>(access) && gathers_ == Gathers::quick_for_all && lanes > accessed_one_by_one_max &&
-           shapes_.of(llvm::getLoadStorePointerOperand(&access)).is_strided() && !is_left_one_by_one(access) &&
-           !is_row_of_its_own(access) && !is_read_and_written_in_turns(access) && !is_crowded(block, lanes) &&
-           !has_partial_mask(block, plan_, shapes_);
+    const auto* const load = llvm::dyn_cast<llvm::LoadInst>(&access);
+    return load && lanes > accessed_one_by_one_max &&
+           are_quicker_one_by_one(gathers_, *load->getType(), shapes_.of(load->getPointerOperand())) &&
+           !is_left_one_by_one(access) && !is_row_of_its_own(access) && !is_read_and_written_in_turns(access) &&
+           !is_crowded(block, lanes) && !has_partial_mask(block, plan_, shapes_);
 }
 
 // Whether most of the block's values have no register, so that loads and stores of them wait for the gathers, which are loads, too.

@@ -142,10 +142,8 @@ private:
     // Whether the loop is one block and counts from a constant to another one.
     [[nodiscard]] bool has_few_iterations() const {
         constexpr uint64_t iterations_max = 32;
-        const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(loop_.getHeader()->getTerminator());
-        const auto* const compare = branch && branch->isConditional() && loop_.getLoopLatch() == loop_.getHeader()
-                                        ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition())
-                                        : nullptr;
+        const llvm::ICmpInst* const compare =
+            loop_.getLoopLatch() == loop_.getHeader() ? loop_.getLatchCmpInst() : nullptr;
         const auto* const end = compare ? llvm::dyn_cast<llvm::ConstantInt>(compare->getOperand(1)) : nullptr;
         return end != nullptr && end->getValue().ule(iterations_max) &&
                growth_of(compare->getOperand(0), loop_).value_or(0) == 1;

@@ -80,9 +80,7 @@ private:
 // The numbers that the counter of `inner` begins and ends with; null where its last block does not compare a counter.
 std::pair<llvm::Value*, llvm::Value*> ends_of(const llvm::Loop& inner) {
     const auto* const latch = inner.getLoopLatch();
-    const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-    const auto* const compare =
-        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+    const llvm::ICmpInst* const compare = inner.getLatchCmpInst();
     llvm::BasicBlock* const before = inner.getLoopPredecessor();
     if (compare == nullptr || before == nullptr)
         return {};

@@ -45,9 +45,7 @@ struct LatchEnd {
 
 std::optional<LatchEnd> latch_end_of(const llvm::Loop& inner) {
     llvm::BasicBlock* const latch = inner.getLoopLatch();
-    const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-    auto* const compare =
-        branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+    llvm::ICmpInst* const compare = inner.getLatchCmpInst();
     if (compare == nullptr || inner.getLoopPredecessor() == nullptr ||
         !compare->getOperand(0)->getType()->isIntegerTy())
         return std::nullopt;
@@ -58,7 +56,7 @@ std::optional<LatchEnd> latch_end_of(const llvm::Loop& inner) {
     end.bound = compare->getOperand(bound);
     if (bound == 0)
         end.predicate = llvm::CmpInst::getSwappedPredicate(end.predicate);
-    if (branch->getSuccessor(0) != inner.getHeader())
+    if (latch->getTerminator()->getSuccessor(0) != inner.getHeader())
         end.predicate = llvm::CmpInst::getInversePredicate(end.predicate);
     llvm::Value* counted = compare->getOperand(1 - bound);
     if (auto* const cast = llvm::dyn_cast<llvm::TruncInst>(counted)) {
@@ -137,29 +135,24 @@ private:
             for (const llvm::Use& operand : instruction->operands())
                 if (!follow(*operand.get(), depth + 1))
                     return std::nullopt;
-        } else if (!choose(*instruction, depth)) {
-            return std::nullopt;
+        } else {
+            auto* const choice = llvm::dyn_cast<llvm::MinMaxIntrinsic>(instruction);
+            if (choice == nullptr || !choose(*choice, depth))
+                return std::nullopt;
         }
         return guarded_.step_of(value);
     }
 
-    // Takes the side of a minimum, a maximum or a choice that follows the work-item, where the other one does not.
-    bool choose(llvm::Instruction& choice, unsigned depth) {
-        llvm::Value *left = nullptr, *right = nullptr;
-        if (const auto* const limited = llvm::dyn_cast<llvm::MinMaxIntrinsic>(&choice)) {
-            left = limited->getLHS();
-            right = limited->getRHS();
-        } else {
-            return false;
-        }
+    // Takes the side of a minimum or a maximum that follows the work-item, where the other one does not.
+    bool choose(llvm::MinMaxIntrinsic& choice, unsigned depth) {
+        llvm::Value *left = choice.getLHS(), *right = choice.getRHS();
         if (!choice.getType()->isIntegerTy() || guarded_.is_invariant(*left) == guarded_.is_invariant(*right))
             return false;
         if (guarded_.is_invariant(*left))
             std::swap(left, right);
         if (follow(*left, depth + 1) != 1)
             return false;
-        const Predicate chosen =
-            llvm::CmpInst::getNonStrictPredicate(llvm::cast<llvm::MinMaxIntrinsic>(choice).getPredicate());
+        const Predicate chosen = llvm::CmpInst::getNonStrictPredicate(choice.getPredicate());
         const auto holds = ranges_.comparison_of(chosen, left, right);
         if (!holds)
             return false;

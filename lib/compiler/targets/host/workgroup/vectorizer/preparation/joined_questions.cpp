@@ -144,10 +144,7 @@ private:
     const llvm::Value* count() const { return last_compare()->getOperand(1); }
     // The question at the end of the loop, if it ends there where a number is reached.
     const llvm::ICmpInst* last_compare() const {
-        const llvm::BasicBlock* const latch = loop_.getLoopLatch();
-        const auto* const branch = latch ? llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator()) : nullptr;
-        const auto* const compare =
-            branch && branch->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition()) : nullptr;
+        const llvm::ICmpInst* const compare = loop_.getLatchCmpInst();
         return compare && compare->isEquality() && loop_.isLoopInvariant(compare->getOperand(1)) ? compare : nullptr;
     }
 
