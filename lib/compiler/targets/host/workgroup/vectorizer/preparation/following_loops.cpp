@@ -350,9 +350,9 @@ FollowingLoops following_loops(const llvm::Loop& loop, GuardedLoop& guarded, llv
     return all;
 }
 
-void share_following_loops(const FollowingLoops& following, const llvm::ValueToValueMapTy& copies, llvm::Value& first,
+void share_following_loops(const FollowingLoops& following,
+                           llvm::function_ref<llvm::Value*(const llvm::Value*)> copy_of, llvm::Value& first,
                            llvm::Value& item, llvm::Value& index) {
-    const auto copy_of = [&](const llvm::Value* value) { return static_cast<llvm::Value*>(copies.lookup(value)); };
     FirstItem of_first(first, item);
     for (const FollowingLoops::Counter& counter : following.counters) {
         auto* const phi = llvm::cast<llvm::PHINode>(copy_of(counter.phi));

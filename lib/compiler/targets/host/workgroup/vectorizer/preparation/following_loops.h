@@ -10,8 +10,8 @@
 
 #include "clipped_loops.h"
 
+#include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SmallVector.h>
-#include <llvm/Transforms/Utils/ValueMapper.h>
 
 namespace polder::compiler::workgroup {
 
@@ -41,8 +41,9 @@ struct FollowingLoops {
 [[nodiscard]] FollowingLoops following_loops(const llvm::Loop& loop, GuardedLoop& guarded, llvm::Value* count);
 
 // Changes the copy of the loop for work-items from `first` that fulfil what is required. `item`: the work-item's number, which is `first` plus `index`.
-// `copies`: of the loop's instructions; those of choices are what follows the work-item already.
-void share_following_loops(const FollowingLoops& following, const llvm::ValueToValueMapTy& copies, llvm::Value& first,
+// `copy_of`: of the loop's instructions; those of choices are what follows the work-item already.
+void share_following_loops(const FollowingLoops& following,
+                           llvm::function_ref<llvm::Value*(const llvm::Value*)> copy_of, llvm::Value& first,
                            llvm::Value& item, llvm::Value& index);
 
 }  // namespace polder::compiler::workgroup

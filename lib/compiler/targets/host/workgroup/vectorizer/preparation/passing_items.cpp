@@ -244,7 +244,7 @@ private:
         llvm::Value* const item = at.CreateAdd(counter, &first, "", /*HasNUW=*/true, /*HasNSW=*/true);
         counter->replaceUsesWithIf(
             item, [&](const llvm::Use& use) { return use.getUser() != item && use.getUser() != copy_of(plan_.next); });
-        share_following_loops(following_, copies, first, *item, *counter);
+        share_following_loops(following_, copy_of, first, *item, *counter);
         auto* const latch = llvm::cast<llvm::BasicBlock>(copy_of(plan_.latch));
         set_loop_properties(*latch->getTerminator(), tags, plan_.loop->getLoopID());
         return counter->getParent();
