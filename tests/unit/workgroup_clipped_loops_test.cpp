@@ -135,8 +135,7 @@ TEST(ClippedLoops, WithWindowsThatWrapAround_AreRight) {
                                      "uint i = max(~s, 4294967290u), e = min(3u - s, 4294967294u); i < e; ++i",
                                      "int i = max((int)s, -2147483600), e = min((int)(s + 3u), 2147483640); i < e; ++i",
                                      "int e = max((int)s, -2147483600), i = min((int)(s + 3u), 2147483640); i > e; --i",
-                                     "long i = max((int)s, -2147483600), e = min((int)(s + 3u), 2147483640); i < e; "
-                                     "++i",
+                                     "long i = max((int)s, -2147483600), e = min((int)(s + 3u), 2147483640); i<e; ++i",
                                      "long i = max(s, 5u), e = min(s + 4u, (uint)n); i < e; ++i"}) {
         const std::string source = clipped_sum(limits, " const uint s = (uint)x + (uint)r;");
         Compiled alone(source), lanes(source);

@@ -75,8 +75,7 @@ constexpr const char* guards[] = {
     "if ((ulong)((uint)x + u) >= 3UL * v)",
     "if (X - (size_t)a < (size_t)b)",
     "if (x < a && out[Y * get_global_size(0) + X] == 0)",
-    "int own[4]; if (x >= a) return; for (int i = 0; i < 4; ++i) own[i] = x * i; out[Y * get_global_size(0) + X] = "
-    "own[b & 3];",
+    "int own[4]; if (x >= a) return; for (int i=0; i<4; ++i) own[i]=x*i; out[Y * get_global_size(0) + X] = own[b & 3];",
 };
 
 TEST(IdleLoops, GuardsOfAllKinds_KeepTheirWorkItems) {
